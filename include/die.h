@@ -1,0 +1,28 @@
+/* Errors end the program: one line on stderr that says what was wrong, what
+ * was given and what would be right, and a defined exit status (the numbers
+ * of BSD's sysexits.h where it has one). Nothing returns NULL or an error
+ * code, so no caller has to look. */
+#ifndef DIE_H
+#define DIE_H
+
+enum {
+    EXIT_DIVERGED = 1,      /* training met a non-finite number */
+    EXIT_USAGE = 64,        /* a flag */
+    EXIT_DATA = 65,         /* a file's contents */
+    EXIT_NOINPUT = 66,      /* a file that is not there */
+    EXIT_INTERNAL = 70,     /* a shape: a mistake in the program */
+    EXIT_MEMORY = 71,
+    EXIT_CANTCREATE = 73,
+    EXIT_IO = 74,
+    EXIT_CONFIG = 78        /* a flag that contradicts the checkpoint */
+};
+
+/* Prints the message as one line on stderr and exits with the status. */
+_Noreturn void die(int status, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Always on: every op states here what its operands must be. */
+#define CHECK(condition, ...) \
+    do { if (!(condition)) die(EXIT_INTERNAL, __VA_ARGS__); } while (0)
+
+#endif

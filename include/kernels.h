@@ -1,0 +1,49 @@
+/* Kernels: the arithmetic that must be fast, and the same to the last bit on
+ * every machine. They know arrays of reals and nothing of tensors.
+ *
+ * Same bits means that the order of every rounding is fixed here, in the
+ * contract, and never left to the compiler, the vector width or the number
+ * of threads. */
+#ifndef KERNELS_H
+#define KERNELS_H
+
+#include <stdbool.h>
+#include "real.h"
+
+/* gemm: C (M,N) = start + A (M,K) B (K,N), row-major.
+ * lda, ldb, ldc: elements from one row to the next, so that a matrix may be
+ * a part of a wider one. ta: A is stored transposed, as (K,M); tb: B as (N,K).
+ * start: where each element's sum begins. NULL is 0; C itself accumulates
+ * (lds = ldc); a row of biases is used for every row with lds = 0. It is C
+ * itself or does not overlap it.
+ *
+ * Each element is ONE chain of fused multiply-adds over k = 0, 1, .. K-1:
+ *     c = start[i*lds + j];  for k: c = fma(a_ik, b_kj, c);  C[i*ldc + j] = c
+ * Threads and vector lanes divide the elements of C, never a chain. */
+typedef struct {
+    const real *data;
+    int ld;                 /* elements from one row to the next */
+    bool transposed;        /* stored as the transpose of what is meant */
+} Matrix;
+void gemm(int M, int N, int K, Matrix A, Matrix B,
+          const real *start, int lds, real *C, int ldc);
+
+/* Sums along a row: element i is added to lane i % 16, in order of i, and
+ * the 16 lanes are added in a fixed tree: lane l + lane l+8, then l+4, l+2,
+ * l+1. Every product is one fma into its lane. n >= 0; an empty sum is 0. */
+real sum(int n, const real *x);                         /* sum x_i */
+real dot(int n, const real *x, const real *y);          /* sum x_i y_i */
+real sum_sq_dev(int n, const real *x, real mu);         /* sum (x_i - mu)^2 */
+/* sum (x_i y_i) (z_i - mu): product and difference rounded, then one fma */
+real dot_dev(int n, const real *x, const real *y, const real *z, real mu);
+/* max_i x_i, n >= 1. A NaN anywhere gives NaN. */
+real row_max(int n, const real *x);
+
+/* The project's own elementary functions: libm's differ between machines.
+ * Branch-free, so that a loop over them becomes vector code, and the scalar
+ * and the vector result are the same bits. NaN in, NaN out. Their sources,
+ * polynomials and largest errors stand in elementary.h. (With real = double,
+ * used by tests only, they are libm's.) */
+#include "../src/kernels/elementary.h"
+
+#endif
