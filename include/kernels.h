@@ -41,9 +41,9 @@ real row_max(int n, const real *x);
 
 /* The project's own elementary functions: libm's differ between machines.
  * Branch-free, so that a loop over them becomes vector code, and the scalar
- * and the vector result are the same bits. NaN in, NaN out. Their sources,
- * polynomials and largest errors stand in elementary.h. (With real = double,
- * used by tests only, they are libm's.) */
+ * and the vector result are the same bits. NaN in, NaN out. kexp, klog,
+ * ktanh, kcos, ksin: their polynomials, sources and largest errors stand in
+ * elementary.h. (With real = double, used by tests only, they are libm's.) */
 #include "../src/kernels/elementary.h"
 
 #endif

@@ -27,7 +27,7 @@ uint32_t rng_u32(Rng *r);
 double   rng_uniform(Rng *r);
 /* uniform integer in [0, n), n >= 1, without bias (rejection) */
 uint32_t rng_below(Rng *r, uint32_t n);
-/* N(0, 1): Box-Muller, in double, from two uniforms */
-double   rng_normal(Rng *r);
+/* N(0, 1): Box-Muller, from two uniforms, with the project's log and cos */
+real     rng_normal(Rng *r);
 
 #endif
