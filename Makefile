@@ -1,0 +1,85 @@
+# make            the programs: ./train ./sample ...
+# make run        trains the default model on the built-in corpus
+# make test       the quick suite
+# make newop NAME=silu    a skeleton for a new op
+# CC=clang OPT=-O1 choose compiler and level; PORTABLE=1 leaves out
+# -march=native; OPENMP=no leaves out OpenMP. The bits do not change.
+
+CC       = $(firstword $(foreach c,gcc clang cc,$(shell command -v $c)))
+OPT      = -O3
+WARN     = -Wall -Wextra -Wconversion -Wmissing-prototypes -Wvla
+# Without errno and traps a compiler may use vector code for sqrt and for
+# both sides of a ?:. Values are the same; only -ffast-math changes those.
+STRICT   = -ffp-contract=off -fno-math-errno -fno-trapping-math
+DEFINES  = -D_POSIX_C_SOURCE=200809L
+
+# Does the compiler take these flags, up to a linked program?
+takes    = $(shell echo 'int main(void){return 0;}' | $(CC) $1 -x c - \
+             -o /dev/null 2>/dev/null && echo '$1')
+ifndef PORTABLE
+MARCH   := $(call takes,-march=native)
+endif
+ifneq ($(OPENMP),no)
+OPENMP_FLAG := $(call takes,-fopenmp)
+endif
+
+# Without OpenMP its pragmas are comments.
+QUIET    = $(if $(OPENMP_FLAG),,-Wno-unknown-pragmas)
+CFLAGS   = -std=c11 -pedantic $(OPT) $(MARCH) $(STRICT) $(OPENMP_FLAG) \
+           $(WARN) $(QUIET) $(DEFINES) $(EXTRA)
+INCLUDE  = -Iinclude -Imodels -Idata -Ibuild
+LIBS     = -lm $(EXTRA)
+
+OPS      = $(sort $(wildcard src/ops/*.c))
+LIB      = $(wildcard src/*.c src/kernels/*.c models/*.c data/*.c) $(OPS)
+TESTS    = $(wildcard tests/*.c)
+PROGRAMS = $(patsubst src/cmd/%.c,%,$(wildcard src/cmd/*.c))
+
+f32      = $(patsubst %.c,build/f32/%.o,$1)
+f64      = $(patsubst %.c,build/f64/%.o,$1)
+
+all: $(PROGRAMS)
+
+$(PROGRAMS): %: build/f32/src/cmd/%.o $(call f32,$(LIB))
+	$(CC) $(CFLAGS) $^ -o $@ $(LIBS)
+
+build/test32: $(call f32,$(TESTS) $(LIB))
+	$(CC) $(CFLAGS) $^ -o $@ $(LIBS)
+
+build/test64: $(call f64,$(TESTS) $(LIB))
+	$(CC) $(CFLAGS) $^ -o $@ $(LIBS)
+
+build/f32/%.o: %.c build/flags build/op_list.h
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(INCLUDE) -MMD -c $< -o $@
+
+build/f64/%.o: %.c build/flags build/op_list.h
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -DREAL_DOUBLE $(INCLUDE) -MMD -c $< -o $@
+
+# The folder is the registry: one line OP(name) for every file in src/ops.
+build/op_list.h: $(OPS) src/ops
+	@mkdir -p build
+	@for f in $(OPS); do echo "OP($$(basename $$f .c))"; done > $@
+
+# Changes only when the compiler or a flag does, and then all is rebuilt.
+build/flags: FORCE
+	@mkdir -p build
+	@echo '$(CC) $(CFLAGS)' | cmp -s - $@ || echo '$(CC) $(CFLAGS)' > $@
+
+run: train
+	./train
+
+test: all build/test32 build/test64
+	tests/run
+
+newop:
+	@tests/newop $(NAME)
+
+clean:
+	rm -rf build $(PROGRAMS)
+
+FORCE:
+.PHONY: all run test newop clean FORCE
+
+-include $(shell find build -name '*.d' 2>/dev/null)
