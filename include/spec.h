@@ -10,7 +10,7 @@
 
 #include "ops.h"
 
-enum { MAX_GOLDEN = 16 };
+enum { MAX_GOLDEN = 24 };
 
 /* One call of the op: the letters' values and the integers drawn. */
 typedef struct {
