@@ -39,6 +39,19 @@ real dot_dev(int n, const real *x, const real *y, const real *z, real mu);
 /* max_i x_i, n >= 1. A NaN anywhere gives NaN. */
 real row_max(int n, const real *x);
 
+/* Sums down the columns: out_c += sum_n x_nc, each a chain in order of n;
+ * x is (N,C). Threads divide the columns. */
+void add_columns(int N, int C, const real *x, real *out);
+
+/* Columns that one thread takes at a time: a cache line of floats. */
+enum { COLUMNS = 16 };
+static inline int least(int a, int b) { return a < b ? a : b; }
+
+/* How many threads a parallel loop may use, and which one this is. Scratch
+ * memory is indexed by it; results never are. */
+int thread_count(void);
+int thread_index(void);
+
 /* The project's own elementary functions: libm's differ between machines.
  * Branch-free, so that a loop over them becomes vector code, and the scalar
  * and the vector result are the same bits. NaN in, NaN out. kexp, klog,

@@ -4,6 +4,7 @@
  *   op             y                                 shapes
  *   embedding      y[b,t] = tok[ids[b,t]] + pos[t]   tok (V,C)  pos (T',C)
  *   linear         y = x W + b                       x (..,K)  W (K,M)  b (M)
+ *   unembed        y = x E'                          x (..,C)  E (V,C)
  *   add            y = x + z                         equal
  *   mul            y = x z                           equal
  *   scale          y = c x                           c a constant
@@ -31,6 +32,7 @@ Tensor *op_embedding(Tape *tp, Tensor *tok, Tensor *pos, const int *ids,
                      int B, int T);
 /* b may be NULL: no bias */
 Tensor *op_linear(Tape *tp, Tensor *x, Tensor *W, Tensor *b);
+Tensor *op_unembed(Tape *tp, Tensor *x, Tensor *E);
 Tensor *op_add(Tape *tp, Tensor *x, Tensor *z);
 Tensor *op_mul(Tape *tp, Tensor *x, Tensor *z);
 Tensor *op_scale(Tape *tp, Tensor *x, real c);

@@ -1,8 +1,8 @@
 /* A GPT-style decoder whose norms can stand in different places.
  *
  *   x_0 = tok[ids] + pos;  2L sublayers, attention and MLP in turn, each put
- *   on the residual stream by the placement;  logits = N(x) W, where some
- *   placements have a final norm N and some have not.
+ *   on the residual stream by the placement;  logits = N(x) head', where
+ *   some placements have a final norm N and some have not.
  *
  * B sequences, T tokens, d width, H heads, V vocabulary, L layers. Names and
  * the [in, out] orientation of the weights are GPT-2's (Radford et al. 2019).
@@ -63,9 +63,10 @@ typedef struct {
     Tensor   *tok, *pos;    /* (V,d), (context,d) */
     Sublayer *branch;       /* 2L: attention, MLP, attention, ... */
     Norm      last;         /* the final norm; g NULL where there is none */
-    Tensor   *head;         /* (d,V); NULL when tied */
+    Tensor   *head;         /* (V,d); tok itself when tied */
     Param    *param;        /* every tensor that is trained, once */
     int       nparam;
+    uint32_t  nmatrix;      /* of them matrices: the stream each draws from */
     Arena     arena;        /* holds it all */
 } GPT;
 

@@ -1,0 +1,161 @@
+#include <stdio.h>
+#include <string.h>
+#include "die.h"
+#include "gpt.h"
+
+static const real EPS = (real)1e-5;
+
+/* The forward pass. */
+
+Tensor *norm(Tape *tp, Tensor *x, const Norm *n)
+{
+    return op_layernorm(tp, x, n->g, n->b, EPS);
+}
+
+Tensor *apply(Tape *tp, const Sublayer *f, Tensor *x)
+{
+    Tensor *h = op_linear(tp, x, f->in.W, f->in.b);
+    h = f->heads ? op_attention(tp, h, f->heads, true) : op_gelu(tp, h);
+    h = op_linear(tp, h, f->out.W, f->out.b);
+    return op_dropout(tp, h, f->dropout);
+}
+
+Tensor *gpt_logits(Tape *tp, const GPT *m, const int *ids, int B, int T)
+{
+    const GPTConfig *c = &m->config;
+    tp->layer = 0;
+    Tensor *x = op_embedding(tp, m->tok, m->pos, ids, B, T);
+    x = op_dropout(tp, x, c->dropout);
+    for (int i = 0; i < 2 * c->layers; i++) {
+        tp->layer = 1 + i / 2;
+        x = placements[c->placement].put(tp, x, &m->branch[i]);
+    }
+    tp->layer = 0;
+    if (m->last.g) x = norm(tp, x, &m->last);
+    return op_unembed(tp, x, m->head);
+}
+
+Tensor *gpt_loss(Tape *tp, const GPT *m, const int *ids, const int *targets,
+                 int B, int T)
+{
+    return op_cross_entropy(tp, gpt_logits(tp, m, ids, B, T), targets);
+}
+
+/* The parameters and their initial values. `at` is where one belongs: a
+ * module of a layer, or of the model where layer is MODEL. */
+
+enum { MODEL = -1 };
+typedef struct { int layer; const char *module; } Place;
+
+static Tensor *param(GPT *m, Shape shape, Place at, const char *kind)
+{
+    Param *p = &m->param[m->nparam++];
+    *p = (Param){.t = tensor_param(&m->arena, shape), .decay = shape.ndim > 1};
+    if (at.layer == MODEL)
+        snprintf(p->name, sizeof p->name, "%s.%s", at.module, kind);
+    else
+        snprintf(p->name, sizeof p->name, "h.%d.%s.%s", at.layer, at.module,
+                 kind);
+    return p->t;
+}
+
+static Tensor *vector(GPT *m, int n, real value, Place at, const char *kind)
+{
+    Tensor *v = param(m, (Shape){1, {n}}, at, kind);
+    for (int i = 0; i < n; i++) v->data[i] = value;
+    return v;
+}
+
+/* W ~ N(0, std^2). Every matrix draws from a stream of its own, so that the
+ * first layers start alike whatever the depth, the placement and the flags. */
+static Tensor *matrix(GPT *m, int rows, int cols, real std, Place at)
+{
+    Tensor *W = param(m, (Shape){2, {rows, cols}}, at, "weight");
+    Rng r = rng_new(m->config.seed, RNG_INIT, m->nmatrix++);
+    for (long i = 0; i < size(W); i++) W->data[i] = std * rng_normal(&r);
+    return W;
+}
+
+static Norm norm_new(GPT *m, Place at)
+{
+    Tensor *g = vector(m, m->config.width, 1, at, "weight");
+    return (Norm){g, vector(m, m->config.width, 0, at, "bias")};
+}
+
+static Linear linear_new(GPT *m, int in, int out, real std, Place at)
+{
+    Tensor *W = matrix(m, in, out, std, at);
+    return (Linear){W, vector(m, out, 0, at, "bias")};
+}
+
+/* std of a matrix (in, out). W_Q, W_K and W_V stand side by side in one
+ * tensor (d,3d), but each is a matrix (d,d) of its own. */
+static real branch_std(const GPTConfig *c, int in, int out)
+{
+    switch (c->init) {
+    case INIT_XAVIER: return sqrt((real)2 / (real)(in + out));
+    case INIT_FANIN:  return sqrt((real)1 / (real)in);
+    default:          return (real)0.02;
+    }
+}
+
+static Sublayer branch_new(GPT *m, int layer, int heads)
+{
+    const GPTConfig *c = &m->config;
+    bool mlp = !heads;
+    int d = c->width, inner = mlp ? 4 * d : d;
+    real in_std = branch_std(c, d, inner), out_std = branch_std(c, inner, d);
+    Place n = {layer, mlp ? "ln_2" : "ln_1"};
+    Place in = {layer, mlp ? "mlp.c_fc" : "attn.c_attn"};
+    Place out = {layer, mlp ? "mlp.c_proj" : "attn.c_proj"};
+    Sublayer f = {.heads = heads, .dropout = c->dropout};
+
+    if (c->residual_scale) out_std /= sqrt((real)(2 * c->layers));
+    if (c->zero_init) out_std = 0;
+    f.norm = norm_new(m, n);
+    f.in = linear_new(m, d, mlp ? inner : 3 * d, in_std, in);
+    f.out = linear_new(m, inner, d, out_std, out);
+    return f;
+}
+
+/* Embeddings: their sum, the stream, starts with variance 1. The head: std
+ * 1/4 / sqrt(d) gives logits of variance 1/16 on a stream of variance 1, and
+ * a first loss of about log V + 1/32. Tied, the head's std is the token
+ * embedding's, and the positions make up for the rest of the variance. */
+static void embeddings_new(GPT *m)
+{
+    const GPTConfig *c = &m->config;
+    real head = (real)0.25 / sqrt((real)c->width);
+    real tok = c->tie ? head : sqrt((real)0.5);
+    m->tok = matrix(m, c->vocab, c->width, tok, (Place){MODEL, "wte"});
+    m->pos = matrix(m, c->context, c->width, sqrt(1 - tok * tok),
+                    (Place){MODEL, "wpe"});
+    m->head = c->tie ? m->tok : matrix(m, c->vocab, c->width, head,
+                                       (Place){MODEL, "lm_head"});
+}
+
+void gpt_new(GPT *m, GPTConfig config)
+{
+    const GPTConfig *c = &config;
+    size_t n = (size_t)c->layers;
+    CHECK(c->heads >= 1 && c->width % c->heads == 0,
+          "gpt: the width is a multiple of the heads, got %d and %d",
+          c->width, c->heads);
+    *m = (GPT){.config = config};
+    m->param = arena_alloc(&m->arena, (12 * n + 5) * sizeof *m->param);
+    m->branch = arena_alloc(&m->arena, 2 * n * sizeof *m->branch);
+    embeddings_new(m);
+    for (int i = 0; i < 2 * c->layers; i++)
+        m->branch[i] = branch_new(m, i / 2, i % 2 ? 0 : c->heads);
+    if (placements[c->placement].final_norm)
+        m->last = norm_new(m, (Place){MODEL, "ln_f"});
+}
+
+void gpt_free(GPT *m) { arena_free(&m->arena); }
+
+long gpt_size(const GPT *m)
+{
+    long n = 0;
+    for (int i = 0; i < m->nparam; i++) n += size(m->param[i].t);
+    return n;
+}

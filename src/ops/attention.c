@@ -1,0 +1,120 @@
+/* attention, H heads of D channels                 qkv: (B,T,3HD)
+ *   s_tj = q_t . k_j / sqrt(D)     j <= t when causal, else all j
+ *   p_t = softmax_j s_t     y_t = sum_j p_tj v_j           y: (B,T,HD)
+ *   dv_j += sum_t p_tj dy_t     dp_tj = dy_t . v_j
+ *   ds_tj = p_tj (dp_tj - sum_i p_ti dp_ti) / sqrt(D)
+ *   dq_t += sum_j ds_tj k_j     dk_j += sum_t ds_tj q_t
+ * Saves p (B,H,T,T). ROWS tokens t are taken at a time, and need keys only up
+ * to the last of them: of the half above the diagonal little is computed. */
+#include "die.h"
+#include "kernels.h"
+#include "spec.h"
+
+enum { ROWS = 32 };
+
+/* ds: ROWS rows of scratch for each thread of the backward pass */
+typedef struct { int T, H, D; bool causal; real scale, *p, *ds; } Saved;
+
+static int keys(const Saved *s, int t) { return s->causal ? t + 1 : s->T; }
+
+/* Rows t0 .. t0+R-1 of one head; q, y at token 0, p (T,T) of this head */
+static void forward_rows(const Saved *s, const real *q, real *p, real *y,
+                         int t0)
+{
+    int T = s->T, D = s->D, C = s->H * D, R = least(ROWS, T - t0);
+    int J = keys(s, t0 + R - 1);
+    Matrix Q = {q + (long)t0 * 3 * C, 3 * C, false};
+    Matrix K = {q + C, 3 * C, true}, V = {q + 2 * C, 3 * C, false};
+    p += (long)t0 * T;
+    gemm(R, J, D, Q, K, NULL, 0, p, T);
+    for (int t = 0; t < R; t++) {
+        real *pt = p + (long)t * T;
+        int n = keys(s, t0 + t);
+        for (int j = 0; j < n; j++) pt[j] *= s->scale;
+        real m = row_max(n, pt);
+        for (int j = 0; j < n; j++) pt[j] = kexp(pt[j] - m);
+        real r = 1 / sum(n, pt);
+        for (int j = 0; j < n; j++) pt[j] *= r;
+        for (int j = n; j < J; j++) pt[j] = 0;
+    }
+    gemm(R, D, J, (Matrix){p, T, false}, V, NULL, 0, y + (long)t0 * C, C);
+}
+
+static void backward_rows(const Saved *s, const real *q, const real *p,
+                          const real *dy, real *dq, int t0)
+{
+    int T = s->T, D = s->D, C = s->H * D, R = least(ROWS, T - t0), ld = 3 * C;
+    int J = keys(s, t0 + R - 1);
+    real *ds = s->ds + (long)thread_index() * ROWS * T;
+    real *dk = dq + C, *dv = dk + C;
+    Matrix Q = {q + (long)t0 * ld, ld, false}, dY = {dy + (long)t0 * C, C, 0};
+    Matrix K = {q + C, ld, false}, V = {q + 2 * C, ld, true};
+    p += (long)t0 * T, dq += (long)t0 * ld;
+    gemm(J, D, R, (Matrix){p, T, true}, dY, dv, ld, dv, ld);
+    gemm(R, J, D, dY, V, NULL, 0, ds, T);
+    for (int t = 0; t < R; t++) {
+        const real *pt = p + (long)t * T;
+        real *dst = ds + (long)t * T, mean = dot(J, pt, dst);
+        for (int j = 0; j < J; j++)
+            dst[j] = pt[j] * (dst[j] - mean) * s->scale;
+    }
+    gemm(R, D, J, (Matrix){ds, T, false}, K, dq, ld, dq, ld);
+    gemm(J, D, R, (Matrix){ds, T, true}, Q, dk, ld, dk, ld);
+}
+
+static void backward(const Node *nd)
+{
+    const Saved *s = nd->saved;
+    const Tensor *x = nd->in[0];
+    int B = x->shape.dim[0], T = s->T, C = s->H * s->D;
+    #pragma omp parallel for
+    for (int bh = 0; bh < B * s->H; bh++) {
+        int b = bh / s->H, c = bh % s->H * s->D;
+        long i = (long)b * T * 3 * C + c;
+        for (int t0 = 0; t0 < T; t0 += ROWS)
+            backward_rows(s, x->data + i, s->p + (long)bh * T * T,
+                          nd->out->grad + (long)b * T * C + c, x->grad + i,
+                          t0);
+    }
+}
+
+Tensor *op_attention(Tape *tp, Tensor *qkv, int H, bool causal)
+{
+    int C = cols(qkv) / 3, B = qkv->shape.dim[0], T = qkv->shape.dim[1];
+    CHECK(qkv->shape.ndim == 3 && H >= 1 && cols(qkv) % (3 * H) == 0,
+          "attention: %d heads need qkv of shape (B,T,%d*D), got %s",
+          H, 3 * H, shape_text(qkv->shape));
+    Tensor *y = tape_tensor(tp, (Shape){3, {B, T, C}});
+    Saved *s = tape_alloc(tp, sizeof *s);
+    size_t p = sizeof(real) * (size_t)B * (size_t)H * (size_t)T * (size_t)T;
+    size_t ds = sizeof(real) * (size_t)(thread_count() * ROWS) * (size_t)T;
+    *s = (Saved){T, H, C / H, causal, 1 / sqrt((real)(C / H)),
+                 tape_alloc(tp, p), tape_alloc(tp, ds)};
+    #pragma omp parallel for
+    for (int bh = 0; bh < B * H; bh++) {
+        int b = bh / H, c = bh % H * s->D;
+        for (int t0 = 0; t0 < T; t0 += ROWS)
+            forward_rows(s, qkv->data + (long)b * T * 3 * C + c,
+                         s->p + (long)bh * T * T,
+                         y->data + (long)b * T * C + c, t0);
+    }
+    return tape_record(tp, (Node){"attention", backward, {qkv}, y, .saved = s});
+}
+
+static Tensor *run(Tape *tp, Tensor **in, const Call *call)
+{
+    return op_attention(tp, in[0], call->dim['H' - 'A'], true);
+}
+
+const OpSpec op_attention_spec = {
+    .name = "attention", .in = {"B,T,3HD"}, .out = "B,T,HD", .run = run,
+    .golden = {"B=1,T=2,H=2,D=2",
+        .in = {{0.47, -1.06, 1.42, -0.11, -1.64, 0.83, -0.70, 1.78,
+                 0.25, -1.28, 1.19, -0.33, -1.86, 0.61, -0.92, 1.55,
+                 0.03, -1.50, 0.97, -0.56, 1.91, 0.39, -1.14, 1.33}},
+        .out = {0.25, -1.28, 1.19, -0.33,
+                 0.31492608094589, -1.21468279808456,
+                 1.13103662345904, -0.28799175748584},
+        .source = "PyTorch, double: tests/golden.py"},
+    .refuse = {{"4,64"}, {"2,4,64"}},
+};

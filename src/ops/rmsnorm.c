@@ -1,0 +1,82 @@
+/* rmsnorm over the last axis (Zhang & Sennrich 2019)   x, y: (..,C)  g: (C)
+ *   r = 1 / sqrt(mean_c x^2 + eps)     xhat = x r
+ *   y = g xhat
+ *   dg += sum_n dy xhat     dxhat = g dy
+ *   dx += r (dxhat - xhat mean_c(dxhat xhat))
+ * Saves r of each row. */
+#include "die.h"
+#include "kernels.h"
+#include "spec.h"
+
+typedef struct { real *r; } Saved;
+
+static void backward_rows(const Node *nd)
+{
+    const real *x = nd->in[0]->data, *g = nd->in[1]->data, *dy = nd->out->grad;
+    const Saved *s = nd->saved;
+    real *dx = nd->in[0]->grad;
+    int N = rows(nd->out), C = cols(nd->out);
+    #pragma omp parallel for
+    for (int n = 0; n < N; n++) {
+        long i = (long)n * C;
+        real r = s->r[n];
+        real along = r * dot_dev(C, g, dy + i, x + i, 0) / (real)C;
+        for (int c = 0; c < C; c++)
+            dx[i + c] += r * (g[c] * dy[i + c] - x[i + c] * r * along);
+    }
+}
+
+static void backward(const Node *nd)
+{
+    const real *x = nd->in[0]->data, *dy = nd->out->grad;
+    const Saved *s = nd->saved;
+    real *dg = nd->in[1]->grad;
+    int N = rows(nd->out), C = cols(nd->out);
+    if (nd->in[0]->grad) backward_rows(nd);
+    if (!dg) return;
+    #pragma omp parallel for
+    for (int from = 0; from < C; from += COLUMNS)
+        for (int n = 0, to = least(from + COLUMNS, C); n < N; n++)
+            for (int c = from; c < to; c++) {
+                long i = (long)n * C + c;
+                dg[c] = fma(dy[i], x[i] * s->r[n], dg[c]);
+            }
+}
+
+Tensor *op_rmsnorm(Tape *tp, Tensor *x, Tensor *g, real eps)
+{
+    int N = rows(x), C = cols(x);
+    CHECK(shape_equal(g->shape, (Shape){1, {C}}),
+          "rmsnorm: x %s needs g of shape (%d), got %s",
+          shape_text(x->shape), C, shape_text(g->shape));
+    Tensor *y = tape_tensor(tp, x->shape);
+    Saved *s = tape_alloc(tp, sizeof *s);
+    s->r = tape_alloc(tp, (size_t)N * sizeof(real));
+    #pragma omp parallel for
+    for (int n = 0; n < N; n++) {
+        const real *xn = x->data + (long)n * C;
+        real *yn = y->data + (long)n * C;
+        real r = s->r[n] = 1 / sqrt(dot(C, xn, xn) / (real)C + eps);
+        for (int c = 0; c < C; c++) yn[c] = g->data[c] * (xn[c] * r);
+    }
+    return tape_record(tp, (Node){"rmsnorm", backward, {x, g}, y, .saved = s});
+}
+
+static Tensor *run(Tape *tp, Tensor **in, const Call *call)
+{
+    (void)call;
+    return op_rmsnorm(tp, in[0], in[1], (real)1e-5);
+}
+
+const OpSpec op_rmsnorm_spec = {
+    .name = "rmsnorm", .in = {"N,C", "C"}, .out = "N,C", .run = run,
+    .golden = {"N=2,C=4",
+        .in = {{0.47, -1.06, 1.42, -0.11, -1.64, 0.83, -0.70, 1.78},
+               {0.25, -1.28, 1.19, -0.33}},
+        .out = {0.12795495740287, 1.47752584003591,
+                 1.84015563420746, 0.03952991449978,
+                 -0.30911631560227, -0.80098822852646,
+                 -0.62803388023583, -0.44286566776774},
+        .source = "PyTorch, double: tests/golden.py"},
+    .refuse = {{"4,64", "32"}, {"4,64", "1,64"}},
+};
