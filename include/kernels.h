@@ -50,6 +50,7 @@ static inline int least(int a, int b) { return a < b ? a : b; }
 /* How many threads a parallel loop may use, and which one this is. Scratch
  * memory is indexed by it; results never are. */
 int thread_count(void);
+void thread_limit(int n);       /* n >= 1; without OpenMP it stays one */
 int thread_index(void);
 
 /* The project's own elementary functions: libm's differ between machines.

@@ -25,7 +25,7 @@ Tensor *gpt_logits(Tape *tp, const GPT *m, const int *ids, int B, int T)
     const GPTConfig *c = &m->config;
     tp->layer = 0;
     Tensor *x = op_embedding(tp, m->tok, m->pos, ids, B, T);
-    x = op_dropout(tp, x, c->dropout);
+    x = op_dropout(tp, x, (real)c->dropout);
     for (int i = 0; i < 2 * c->layers; i++) {
         tp->layer = 1 + i / 2;
         x = placements[c->placement].put(tp, x, &m->branch[i]);
@@ -108,7 +108,7 @@ static Sublayer branch_new(GPT *m, int layer, int heads)
     Place n = {layer, mlp ? "ln_2" : "ln_1"};
     Place in = {layer, mlp ? "mlp.c_fc" : "attn.c_attn"};
     Place out = {layer, mlp ? "mlp.c_proj" : "attn.c_proj"};
-    Sublayer f = {.heads = heads, .dropout = c->dropout};
+    Sublayer f = {.heads = heads, .dropout = (real)c->dropout};
 
     if (c->residual_scale) out_std /= sqrt((real)(2 * c->layers));
     if (c->zero_init) out_std = 0;

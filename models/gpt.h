@@ -12,6 +12,7 @@
 
 #include <stdint.h>
 #include "ops.h"
+#include "param.h"
 
 enum Init { INIT_XAVIER, INIT_FANIN, INIT_GPT2 };
 
@@ -22,7 +23,7 @@ typedef struct {
     bool zero_init;         /* output projections of all branches start at 0 */
     bool residual_scale;    /* ... or scaled by 1/sqrt(2L) (GPT-2) */
     bool tie;               /* the head is the token embedding, transposed */
-    real dropout;           /* on the embeddings and on each branch's output */
+    double dropout;         /* on the embeddings and on each branch's output */
     uint64_t seed;
 } GPTConfig;
 
@@ -46,17 +47,10 @@ typedef struct {
     bool final_norm;        /* a norm between the last layer and the head */
 } Placement;
 
-extern const Placement placements[];
-extern const char *const placement_names[];     /* ends with NULL */
+extern const Placement placements[];    /* ends with a NULL name */
 
 Tensor *apply(Tape *tp, const Sublayer *f, Tensor *x);      /* F(x) */
 Tensor *norm(Tape *tp, Tensor *x, const Norm *n);           /* N(x) */
-
-typedef struct {
-    char    name[48];       /* "h.0.attn.c_attn.weight" */
-    Tensor *t;
-    bool    decay;          /* a matrix; gains, biases, scalars do not decay */
-} Param;
 
 typedef struct {
     GPTConfig config;

@@ -22,6 +22,5 @@ const Placement placements[] = {
     /* name, put, final norm before the head */
     {"pre",  pre,  true},
     {"post", post, false},
+    {0}
 };
-
-const char *const placement_names[] = {"pre", "post", NULL};

@@ -1,0 +1,112 @@
+#include <string.h>
+#include "kernels.h"
+#include "optim.h"
+
+/* Parameters are taken this many reals at a time: the unit of work for a
+ * thread, and of the sums in grad_norm, whose order must not depend on how
+ * many threads there are. */
+enum { PIECE = 4096 };
+
+static real *zeros(Arena *a, long n)
+{
+    size_t bytes = (size_t)n * sizeof(real);
+    return memset(arena_alloc(a, bytes), 0, bytes);
+}
+
+void optim_new(Optim *o, OptimConfig config, Param *param, int nparam,
+               Arena *a)
+{
+    size_t bytes = (size_t)nparam * sizeof *o->m;
+    *o = (Optim){config, param, nparam, arena_alloc(a, bytes),
+                 arena_alloc(a, bytes), 0};
+    for (int i = 0; i < nparam; i++) {
+        o->m[i] = zeros(a, size(param[i].t));
+        o->v[i] = zeros(a, size(param[i].t));
+    }
+}
+
+real grad_norm(const Optim *o)
+{
+    double total = 0;
+    for (int i = 0; i < o->nparam; i++) {
+        const real *g = o->param[i].t->grad;
+        long n = size(o->param[i].t);
+        for (long k = 0; k < n; k += PIECE) {
+            int piece = (int)(n - k < PIECE ? n - k : PIECE);
+            total += (double)dot(piece, g + k, g + k);
+        }
+    }
+    return (real)sqrt(total);
+}
+
+/* b^t by squaring: libm's pow differs between machines. */
+static double power(double b, long t)
+{
+    double p = 1;
+    for (; t; t >>= 1, b *= b)
+        if (t & 1) p *= b;
+    return p;
+}
+
+static void adamw(const OptimConfig *c, long n, real *w, real *g, real *m,
+                  real *v, real rate, real scale, real decay, long t)
+{
+    const real b1 = (real)c->beta1, b2 = (real)c->beta2, eps = (real)c->eps;
+    const real a1 = (real)(1 - c->beta1), a2 = (real)(1 - c->beta2);
+    const real r1 = (real)(1 / (1 - power(c->beta1, t)));
+    const real r2 = (real)(1 / (1 - power(c->beta2, t)));
+    #pragma omp parallel for
+    for (long k = 0; k < n; k++) {
+        real gk = g[k] * scale;
+        real mk = m[k] = b1 * m[k] + a1 * gk;
+        real vk = v[k] = b2 * v[k] + a2 * gk * gk;
+        w[k] -= rate * (mk * r1 / (sqrt(vk * r2) + eps) + decay * w[k]);
+        g[k] = 0;
+    }
+}
+
+static void sgd(const OptimConfig *c, long n, real *w, real *g, real *m,
+                real rate, real scale, real decay)
+{
+    const real b1 = (real)c->beta1;
+    #pragma omp parallel for
+    for (long k = 0; k < n; k++) {
+        m[k] = b1 * m[k] + g[k] * scale;
+        w[k] -= rate * (m[k] + decay * w[k]);
+        g[k] = 0;
+    }
+}
+
+void optim_step(Optim *o, real rate, real scale)
+{
+    const OptimConfig *c = &o->config;
+    o->step++;
+    for (int i = 0; i < o->nparam; i++) {
+        Tensor *t = o->param[i].t;
+        real decay = o->param[i].decay ? (real)c->weight_decay : 0;
+        if (c->method == ADAMW)
+            adamw(c, size(t), t->data, t->grad, o->m[i], o->v[i], rate, scale,
+                  decay, o->step);
+        else
+            sgd(c, size(t), t->data, t->grad, o->m[i], rate, scale, decay);
+    }
+}
+
+/* 1 at the first step after the warmup; above 0 at the last, so that a rate
+ * is positive even where min_rate is 0. */
+static double decayed(const Schedule *s, long step)
+{
+    double done = (double)(step - s->warmup - 1) / (s->steps - s->warmup);
+    switch (s->decay) {
+    case DECAY_COSINE: return (1 + (double)kcos((real)(3.14159265358979 * done))) / 2;
+    case DECAY_LINEAR: return 1 - done;
+    default:           return 1;
+    }
+}
+
+real schedule_rate(const Schedule *s, long step)
+{
+    if (step <= s->warmup)
+        return (real)(s->rate * (double)step / s->warmup);
+    return (real)(s->min_rate + (s->rate - s->min_rate) * decayed(s, step));
+}
