@@ -56,7 +56,7 @@ static inline float bits_float(uint32_t u)
  * subtracting it again gives the integer as a float. For |x| < 2^22. */
 #define NEAREST_INT 0x1.8p23f
 
-/* x = n ln 2 + r, |r| <= ln 2 / 2:  exp x = 2^n (1 + r + r^2 q(r)) */
+/* x = n ln 2 + r, |r| <= ln 2 / 2:  exp x = 2^n (1 + r q(r)) */
 static inline real kexp(real x)
 {
     float t = fma(x, 0x1.715476p0f, NEAREST_INT);       /* n in low bits */
@@ -68,7 +68,8 @@ static inline real kexp(real x)
     q = fma(q, r, 0x1.555a26p-5f);
     q = fma(q, r, 0x1.555492p-3f);
     q = fma(q, r, 0x1.fffffap-2f);
-    float y = 1 + fma(r * r, q, r);
+    q = fma(q, r, 1.0f);
+    float y = fma(q, r, 1.0f);
     /* times 2^n, by adding n to the exponent: no power of two needed that
      * is not a float itself (n = 128) */
     y = bits_float(float_bits(y) + (float_bits(t) << 23));
