@@ -26,6 +26,7 @@ typedef struct OpSpec {
     char below;             /* they are drawn from 0 .. that letter - 1 */
     double gap;             /* inputs are drawn from N(0,1), but no nearer
                                than this to 0 (a kink: relu) */
+    bool training_only;     /* evaluation returns the input (dropout) */
     Tensor *(*run)(Tape *tp, Tensor **in, const Call *call);
 
     /* A small case worked out elsewhere: shapes as above with numbers, the

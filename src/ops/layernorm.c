@@ -81,22 +81,23 @@ Tensor *op_layernorm(Tape *tp, Tensor *x, Tensor *g, Tensor *b, real eps)
                                   .saved = s});
 }
 
+/* eps is large here, so that its share of the gradient is well above the
+ * rounding of the differences it is checked against. */
 static Tensor *run(Tape *tp, Tensor **in, const Call *call)
 {
     (void)call;
-    return op_layernorm(tp, in[0], in[1], in[2], (real)1e-5);
+    return op_layernorm(tp, in[0], in[1], in[2], (real)0.1);
 }
 
 const OpSpec op_layernorm_spec = {
     .name = "layernorm", .in = {"N,C", "C", "C"}, .out = "N,C", .run = run,
     .golden = {"N=2,C=4",
-        .in = {{0.47, -1.06, 1.42, -0.11, -1.64, 0.83, -0.70, 1.78},
+        .in = {{0.47, -1.06, 1.42, -0.11, -1.64, 0.83, -0.7, 1.78},
                {0.25, -1.28, 1.19, -0.33},
                {-1.86, 0.61, -0.92, 1.55}},
-        .out = {-1.77948717448204, 2.37262009189113,
-                 0.71868586668004, 1.65627692968371,
-                 -2.18225666827258, -0.12680236189525,
-                 -1.60948772251842, 1.12337557913314},
+        .out = {-1.78403481930051, 2.27306116974119, 0.626127181243761,
+                1.65027403852333, -2.17344947285984, -0.1066657347261,
+                -1.59064419279581, 1.13503511953167},
         .source = "PyTorch, double: tests/golden.py"},
     .refuse = {{"4,64", "32", "32"}, {"4,64", "64", "1,64"}},
 };

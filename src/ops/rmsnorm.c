@@ -62,21 +62,22 @@ Tensor *op_rmsnorm(Tape *tp, Tensor *x, Tensor *g, real eps)
     return tape_record(tp, (Node){"rmsnorm", backward, {x, g}, y, .saved = s});
 }
 
+/* eps is large here, so that its share of the gradient is well above the
+ * rounding of the differences it is checked against. */
 static Tensor *run(Tape *tp, Tensor **in, const Call *call)
 {
     (void)call;
-    return op_rmsnorm(tp, in[0], in[1], (real)1e-5);
+    return op_rmsnorm(tp, in[0], in[1], (real)0.1);
 }
 
 const OpSpec op_rmsnorm_spec = {
     .name = "rmsnorm", .in = {"N,C", "C"}, .out = "N,C", .run = run,
     .golden = {"N=2,C=4",
-        .in = {{0.47, -1.06, 1.42, -0.11, -1.64, 0.83, -0.70, 1.78},
+        .in = {{0.47, -1.06, 1.42, -0.11, -1.64, 0.83, -0.7, 1.78},
                {0.25, -1.28, 1.19, -0.33}},
-        .out = {0.12795495740287, 1.47752584003591,
-                 1.84015563420746, 0.03952991449978,
-                 -0.30911631560227, -0.80098822852646,
-                 -0.62803388023583, -0.44286566776774},
+        .out = {0.120983030704832, 1.3970193707261, 1.73989042795766,
+                0.0373760341666843, -0.300689235911323, -0.779151815200462,
+                -0.610912520766176, -0.430792334571491},
         .source = "PyTorch, double: tests/golden.py"},
     .refuse = {{"4,64", "32"}, {"4,64", "1,64"}},
 };
