@@ -48,6 +48,15 @@ static inline vec vec_all(real a)
     return a - (vec){0};    /* a - 0 is a, and -0 stays -0 */
 }
 
+/* What a comparison of two vecs gives: all bits of a lane, or none. */
+typedef __typeof__((vec){0} > (vec){0}) vec_mask;
+
+/* a where the mask is set, else b */
+static inline vec vec_select(vec_mask mask, vec a, vec b)
+{
+    return (vec)(((vec_mask)a & mask) | ((vec_mask)b & ~mask));
+}
+
 /* a b + c, rounded once */
 static inline vec vec_fma(vec a, vec b, vec c)
 {
