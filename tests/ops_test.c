@@ -376,9 +376,6 @@ static void gradient(const OpSpec *op)
              op->name, worst, CASES);
 }
 
-#define GRADIENT_TEST(op) TEST(op##_gradient) { gradient(&op_##op##_spec); }
-#else
-#define GRADIENT_TEST(op)
 #endif
 
 /* ------------------------------------------------------------------------
@@ -710,16 +707,28 @@ static const OpSpec op_embedding_long_spec = {
     .refuse = {{"65,64", "8,32"}},
 };
 
+/* As TEST does, but under this file's name and not the list's. */
+static const char this_file[] = __FILE__;
+#define PROPERTY(op, what)                                                  \
+    static void op##_##what(void) { what(&op_##op##_spec); }                \
+    __attribute__((constructor)) static void op##_##what##_register(void)   \
+    { test_register(#op "_" #what, this_file, op##_##what); }
+
+#ifdef REAL_DOUBLE
+#define GRADIENT(op) PROPERTY(op, gradient)
+#else
+#define GRADIENT(op)
+#endif
 #define OP_TESTS(op)                                                        \
-    GRADIENT_TEST(op)                                                       \
-    TEST(op##_output_shape)     { output_shape(&op_##op##_spec); }          \
-    TEST(op##_used_twice)       { used_twice(&op_##op##_spec); }            \
-    TEST(op##_same_argument)    { same_argument(&op_##op##_spec); }         \
-    TEST(op##_without_gradient) { without_gradient(&op_##op##_spec); }      \
-    TEST(op##_evaluation)       { evaluation(&op_##op##_spec); }            \
-    TEST(op##_golden)           { golden(&op_##op##_spec); }                \
-    TEST(op##_refuses)          { refuses(&op_##op##_spec); }               \
-    TEST(op##_any_threads)      { any_threads(&op_##op##_spec); }
+    GRADIENT(op)                                                            \
+    PROPERTY(op, output_shape)                                              \
+    PROPERTY(op, used_twice)                                                \
+    PROPERTY(op, same_argument)                                             \
+    PROPERTY(op, without_gradient)                                          \
+    PROPERTY(op, evaluation)                                                \
+    PROPERTY(op, golden)                                                    \
+    PROPERTY(op, refuses)                                                   \
+    PROPERTY(op, any_threads)
 
 #define OP(op) extern const OpSpec op_##op##_spec; OP_TESTS(op)
 #include "op_list.h"
@@ -728,3 +737,84 @@ static const OpSpec op_embedding_long_spec = {
 OP_TESTS(attention_all)
 OP_TESTS(linear_no_bias)
 OP_TESTS(embedding_long)
+
+/* ------------------------------------------------------------------------
+ * Identities of layernorm, with z = (x - mu) r, r = 1/sqrt(var + eps) and
+ * h = g dy:
+ *   sum_c dx = 0                shifting x changes nothing
+ *   dx.z = (h.z) r eps / (var + eps)    stretching it does, if eps > 0
+ *   LN(x + a) = LN(x) */
+
+enum { WIDE = 64 };
+
+static void layernorm_row(double eps, Rng *r)
+{
+    Tape tape = {.recording = true};
+    Tensor *x = tensor_param(&tape.arena, (Shape){2, {1, WIDE}});
+    Tensor *g = tensor_new(&tape.arena, (Shape){1, {WIDE}});
+    Tensor *b = tensor_new(&tape.arena, (Shape){1, {WIDE}});
+    real dy[WIDE];
+    double sum = 0, mu = 0, var = 0, hz = 0, dxz = 0;
+    for (int c = 0; c < WIDE; c++) {
+        x->data[c] = rng_normal(r), g->data[c] = rng_normal(r);
+        b->data[c] = 0, dy[c] = rng_normal(r);
+        mu += (double)x->data[c] / WIDE;
+    }
+    for (int c = 0; c < WIDE; c++)
+        var += ((double)x->data[c] - mu) * ((double)x->data[c] - mu) / WIDE;
+    Tensor *y = op_layernorm(&tape, x, g, b, (real)eps);
+    tape_backward(&tape, y, dy);
+    for (int c = 0; c < WIDE; c++) {
+        double z = ((double)x->data[c] - mu) / sqrt(var + eps);
+        sum += (double)x->grad[c];
+        hz += (double)(g->data[c] * dy[c]) * z;
+        dxz += (double)x->grad[c] * z;
+        x->data[c] += 1;
+    }
+    double want = hz * eps / ((var + eps) * sqrt(var + eps));
+    EXPECT(fabs(sum) <= ROUNDING, "sum of dx: got %g, expected 0", sum);
+    EXPECT(fabs(dxz - want) <= ROUNDING, "dx.z: got %.17g, expected %.17g",
+           dxz, want);
+    Tensor *shifted = op_layernorm(&tape, x, g, b, (real)eps);
+    for (int c = 0; c < WIDE; c++)
+        EXPECT(fabs((double)(shifted->data[c] - y->data[c])) <= ROUNDING,
+               "LN(x + 1), element %d: got %.17g, expected %.17g", c,
+               (double)shifted->data[c], (double)y->data[c]);
+    arena_free(&tape.arena);
+}
+
+TEST(layernorm_identities)
+{
+    Rng r = rng_new(5, RNG_TEST, 0);
+    for (int k = 0; k < 10; k++) {
+        layernorm_row(1e-5, &r);
+        layernorm_row(.5, &r);
+        layernorm_row(0, &r);
+    }
+}
+
+/* mean x^2 - mu^2 in one pass is 13 % off in float where mu is 1000; what is
+ * left here is the rounding of mu itself, 1000 * 2^-24. */
+TEST(layernorm_far_from_zero)
+{
+    Tape tape = {.recording = false};
+    Rng r = rng_new(6, RNG_TEST, 0);
+    Tensor *x = tensor_new(&tape.arena, (Shape){2, {1, WIDE}});
+    Tensor *g = tensor_new(&tape.arena, (Shape){1, {WIDE}});
+    Tensor *b = tensor_new(&tape.arena, (Shape){1, {WIDE}});
+    double mu = 0, var = 0;
+    for (int c = 0; c < WIDE; c++) {
+        x->data[c] = 1000 + rng_normal(&r), g->data[c] = 1, b->data[c] = 0;
+        mu += (double)x->data[c] / WIDE;
+    }
+    for (int c = 0; c < WIDE; c++)
+        var += ((double)x->data[c] - mu) * ((double)x->data[c] - mu) / WIDE;
+    Tensor *y = op_layernorm(&tape, x, g, b, (real)1e-5);
+    for (int c = 0; c < WIDE; c++) {
+        double z = ((double)x->data[c] - mu) / sqrt(var + 1e-5);
+        EXPECT(fabs((double)y->data[c] - z) <= 2e-4,
+               "element %d: got %.9g, expected %.9g", c, (double)y->data[c],
+               z);
+    }
+    arena_free(&tape.arena);
+}
