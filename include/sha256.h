@@ -14,7 +14,8 @@ typedef struct {
     unsigned char block[64];    /* its last bytes % 64 wait here */
 } Sha256;
 
-Sha256 sha256_init(void);
+/* A hash of nothing yet. */
+void sha256_init(Sha256 *s);
 void sha256_update(Sha256 *s, const void *data, size_t bytes);
 /* The hash of all that was taken; s is used up. */
 void sha256_final(Sha256 *s, char hex[SHA256_HEX]);

@@ -46,10 +46,10 @@ static void block(uint32_t H[8], const unsigned char *m)
     H[4] += e, H[5] += f, H[6] += g, H[7] += h;
 }
 
-Sha256 sha256_init(void)        /* 5.3.3: as K, of the square roots of 8 */
+void sha256_init(Sha256 *s)     /* 5.3.3: as K, of the square roots of 8 */
 {
-    return (Sha256){.h = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-                          0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19}};
+    *s = (Sha256){.h = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                        0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19}};
 }
 
 void sha256_update(Sha256 *s, const void *data, size_t bytes)
@@ -80,7 +80,8 @@ void sha256_final(Sha256 *s, char hex[SHA256_HEX])
 
 void sha256(const void *data, size_t bytes, char hex[SHA256_HEX])
 {
-    Sha256 s = sha256_init();
+    Sha256 s;
+    sha256_init(&s);
     sha256_update(&s, data, bytes);
     sha256_final(&s, hex);
 }

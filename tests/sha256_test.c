@@ -42,7 +42,8 @@ TEST(pieces_make_the_same_hash_as_the_whole)
     for (int i = 0; i < 200; i++) text[i] = (char)(i * 7);
     for (size_t n = 0; n <= 200; n++)
         for (size_t step = 1; step <= 130; step++) {
-            Sha256 s = sha256_init();
+            Sha256 s;
+            sha256_init(&s);
             for (size_t i = 0; i < n; i += step)
                 sha256_update(&s, text + i, n - i < step ? n - i : step);
             sha256_final(&s, pieces);
@@ -57,7 +58,8 @@ TEST(every_length_of_padding)
 {
     unsigned char text[200];
     char hex[SHA256_HEX];
-    Sha256 all = sha256_init();
+    Sha256 all;
+    sha256_init(&all);
     for (int i = 0; i < 200; i++) text[i] = (unsigned char)i;
     for (size_t n = 0; n < 200; n++) {
         sha256(text, n, hex);

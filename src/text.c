@@ -1,0 +1,223 @@
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "die.h"
+#include "kernels.h"
+#include "text.h"
+#include "utf8.h"
+
+/* -- bytes to characters ------------------------------------------------ */
+
+/* The character at byte i; returns its bytes. */
+static size_t character(const char *name, const char *bytes, size_t n,
+                        size_t i, uint32_t *code)
+{
+    int length = utf8_decode(bytes + i, n - i, code);
+    if (!length)
+        die(EXIT_DATA, "%s: not UTF-8 at byte %zu (0x%02x)", name, i,
+            (unsigned char)bytes[i]);
+    return (size_t)length;
+}
+
+/* Code points; returns how many. */
+static long decode(const char *name, const char *bytes, size_t n,
+                   bool newline_lf, int *codes)
+{
+    size_t i = n >= 3 && !memcmp(bytes, "\xef\xbb\xbf", 3) ? 3 : 0;
+    long count = 0;
+    if (i) fprintf(stderr, "%s: byte order mark dropped\n", name);
+    while (i < n) {
+        uint32_t code;
+        i += character(name, bytes, n, i, &code);
+        if (newline_lf && code == '\r' && i < n && bytes[i] == '\n') continue;
+        codes[count++] = (int)code;
+    }
+    return count;
+}
+
+static long train_part(long n) { return (long)(0.9 * (double)n); }
+
+static long shorter_part(long n)
+{
+    long train = train_part(n);
+    return train < n - train ? train : n - train;
+}
+
+static void check_length(const char *name, long n, int context)
+{
+    long train = train_part(n), needed = 0;
+    if (shorter_part(n) > context) return;
+    while (shorter_part(needed) <= context) needed++;
+    die(EXIT_DATA, "%s: too short with %ld characters: %ld to train on and "
+        "%ld to validate; a context of %d needs %ld", name, n, train,
+        n - train, context, needed);
+}
+
+/* Numbers the distinct code points, and makes ids of them. */
+static void number(Arena *arena, Arena *scratch, Text *t, int *codes)
+{
+    int last = 0, v = 0;
+    for (long i = 0; i < t->n; i++)
+        if (codes[i] > last) last = codes[i];
+    int *id = arena_alloc(scratch, ((size_t)last + 1) * sizeof *id);
+    memset(id, 0, ((size_t)last + 1) * sizeof *id);
+    for (long i = 0; i < t->n; i++) id[codes[i]] = 1;
+    for (int c = 0; c <= last; c++) t->vocab += id[c];
+    uint32_t *code = arena_alloc(arena, (size_t)t->vocab * sizeof *code);
+    for (int c = 0; c <= last; c++)
+        if (id[c]) code[v] = (uint32_t)c, id[c] = v++;
+    for (long i = 0; i < t->n; i++) codes[i] = id[codes[i]];
+    t->code = code;
+    t->ids = codes;
+}
+
+/* -- reference lines ---------------------------------------------------- */
+
+/* Characters sorted by what they follow, one of `kinds` histories: those that
+ * follow b are next[from[b]], .. next[from[b+1] - 1]. Sorted, V^2 counts need
+ * room for V: a text may have as many distinct characters as characters. */
+typedef struct { int kinds; const long *from; const int *next; } Followers;
+
+/* Of pairs in ids[0..n): the history is the character before. */
+static Followers followers(Arena *scratch, int V, const int *ids, long n)
+{
+    size_t size = ((size_t)V + 2) * sizeof(long);
+    long *from = arena_alloc(scratch, size);
+    int *next = arena_alloc(scratch, (size_t)n * sizeof *next);
+    memset(from, 0, size);
+    for (long i = 1; i < n; i++) from[ids[i-1] + 2]++;
+    for (int b = 0; b < V; b++) from[b+2] += from[b+1];
+    for (long i = 1; i < n; i++)        /* from[b+1] moves up to its place */
+        next[from[ids[i-1] + 1]++] = ids[i];
+    return (Followers){V, from, next};
+}
+
+/* Of val, by the counts in train. The sum is in double and in one order, ln
+ * the project's own: the same on all machines. */
+static double cross_entropy(Arena *scratch, int V, Followers train,
+                            Followers val)
+{
+    const double a = 0.1;
+    size_t size = (size_t)V * sizeof(long);
+    long *count = arena_alloc(scratch, size);
+    long *seen = arena_alloc(scratch, size);
+    double nats = 0;
+    memset(count, 0, size);
+    memset(seen, 0, size);
+    for (int b = 0; b < train.kinds; b++) {
+        long from = train.from[b], to = train.from[b+1];
+        double total = (double)(to - from) + a * V;
+        for (long i = from; i < to; i++) count[train.next[i]]++;
+        for (long i = val.from[b]; i < val.from[b+1]; i++) seen[val.next[i]]++;
+        for (long i = val.from[b]; i < val.from[b+1]; i++) {
+            int c = val.next[i];        /* the first time for all */
+            if (!seen[c]) continue;
+            real p = (real)(((double)count[c] + a) / total);
+            nats -= (double)seen[c] * (double)klog(p);
+            seen[c] = 0;
+        }
+        for (long i = from; i < to; i++) count[train.next[i]] = 0;
+    }
+    return nats / (double)val.from[val.kinds];
+}
+
+static void reference_lines(Arena *scratch, Text *t)
+{
+    const int V = t->vocab, *val = t->ids + t->ntrain;
+    const long nval = t->n - t->ntrain;
+    t->uniform = (double)klog((real)V);
+    t->unigram = cross_entropy(scratch, V,
+        (Followers){1, (long[]){0, t->ntrain}, t->ids},
+        (Followers){1, (long[]){0, nval}, val});
+    t->bigram = cross_entropy(scratch, V,
+        followers(scratch, V, t->ids, t->ntrain),
+        followers(scratch, V, val, nval));
+}
+
+/* -- in and out --------------------------------------------------------- */
+
+static Text new_text(Arena *arena, Arena *scratch, const char *name,
+                     const char *bytes, size_t n, bool newline_lf, int context)
+{
+    Text t = {0};
+    int *codes = arena_alloc(arena, n * sizeof *codes);
+    CHECK(context >= 1, "text: context %d, must be at least 1", context);
+    sha256(bytes, n, t.sha256);
+    t.n = decode(name, bytes, n, newline_lf, codes);
+    t.ntrain = train_part(t.n);
+    check_length(name, t.n, context);
+    number(arena, scratch, &t, codes);
+    reference_lines(scratch, &t);
+    arena_free(scratch);
+    return t;
+}
+
+Text text_from_bytes(Arena *arena, const char *name, const char *bytes,
+                     size_t n, bool newline_lf, int context)
+{
+    return new_text(arena, &(Arena){0}, name, bytes, n, newline_lf, context);
+}
+
+Text text_load(Arena *arena, const char *path, bool newline_lf, int context)
+{
+    Arena scratch = {0};
+    size_t n;
+    char *bytes = text_read(&scratch, path, &n);
+    return new_text(arena, &scratch, path, bytes, n, newline_lf, context);
+}
+
+static int by_code(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+long text_encode(const Text *t, const char *name, const char *bytes, size_t n,
+                 int *ids)
+{
+    long count = 0;
+    for (size_t i = 0, length; i < n; i += length) {
+        uint32_t c;
+        length = character(name, bytes, n, i, &c);
+        const uint32_t *found = bsearch(&c, t->code, (size_t)t->vocab,
+                                        sizeof c, by_code);
+        bool visible = c > 32 && (c < 127 || c >= 160);
+        if (!found)
+            die(EXIT_DATA, "%s: %.*s%sU+%04lX at byte %zu is none of the %d "
+                "characters of the vocabulary", name,
+                visible ? (int)length : 0, bytes + i, visible ? " " : "",
+                (unsigned long)c, i, t->vocab);
+        ids[count++] = (int)(found - t->code);
+    }
+    return count;
+}
+
+int text_decode(const Text *t, int id, char out[4])
+{
+    CHECK(id >= 0 && id < t->vocab, "text: id %d, vocabulary %d", id,
+          t->vocab);
+    return utf8_encode(t->code[id], out);
+}
+
+_Noreturn static void unreadable(const char *path)
+{
+    int e = errno;
+    bool path_is_wrong = e == ENOENT || e == ENOTDIR || e == EACCES
+                      || e == EPERM || e == EISDIR || e == ELOOP
+                      || e == ENAMETOOLONG || e == ENXIO || e == ENODEV;
+    die(path_is_wrong ? EXIT_NOINPUT : EXIT_IO, "%s: %s", path, strerror(e));
+}
+
+char *text_read(Arena *arena, const char *path, size_t *n)
+{
+    size_t size = 1 << 22;      /* costs nothing until it is written to */
+    char *bytes = arena_alloc(arena, size);
+    FILE *f = fopen(path, "rb");
+    if (!f) unreadable(path);
+    for (*n = 0; (*n += fread(bytes + *n, 1, size - *n, f)) == size; size *= 2)
+        bytes = memcpy(arena_alloc(arena, 2 * size), bytes, size);
+    if (ferror(f)) unreadable(path);
+    fclose(f);
+    return bytes;
+}
