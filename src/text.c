@@ -202,11 +202,11 @@ int text_decode(const Text *t, int id, char out[4])
 
 _Noreturn static void unreadable(const char *path)
 {
-    int e = errno;
-    bool path_is_wrong = e == ENOENT || e == ENOTDIR || e == EACCES
-                      || e == EPERM || e == EISDIR || e == ELOOP
-                      || e == ENAMETOOLONG || e == ENXIO || e == ENODEV;
-    die(path_is_wrong ? EXIT_NOINPUT : EXIT_IO, "%s: %s", path, strerror(e));
+    bool path_is_wrong = errno == ENOENT || errno == ENOTDIR
+                      || errno == EACCES || errno == EISDIR
+                      || errno == ELOOP || errno == ENAMETOOLONG;
+    die(path_is_wrong ? EXIT_NOINPUT : EXIT_IO, "%s: %s", path,
+        strerror(errno));
 }
 
 char *text_read(Arena *arena, const char *path, size_t *n)
@@ -220,4 +220,11 @@ char *text_read(Arena *arena, const char *path, size_t *n)
     if (ferror(f)) unreadable(path);
     fclose(f);
     return bytes;
+}
+
+int text_start(const Text *t)
+{
+    for (int i = 0; i < t->vocab; i++)
+        if (t->code[i] == '\n') return i;
+    return 0;
 }

@@ -234,6 +234,15 @@ TEST(files_that_cannot_be_read)
     EXPECT_DIES(EXIT_NOINPUT, load, (void *)"tests", "tests: Is a directory");
     EXPECT_DIES(EXIT_NOINPUT, load, (void *)"Makefile/x", "Not a directory");
     EXPECT_DIES(EXIT_DATA, load, (void *)"/dev/null", "with 0 characters");
+    char name[500], loop[] = "/tmp/plumb-loop-XXXXXX";
+    memset(name, 'x', sizeof name - 1);
+    name[sizeof name - 1] = 0;
+    EXPECT_DIES(EXIT_NOINPUT, load, name, "File name too long");
+    close(mkstemp(loop));
+    unlink(loop);
+    if (symlink(loop, loop) == 0)
+        EXPECT_DIES(EXIT_NOINPUT, load, loop, loop, "symbolic links");
+    unlink(loop);
     if (!access("/proc/self/mem", R_OK))        /* has nothing at address 0 */
         EXPECT_DIES(EXIT_IO, load, (void *)"/proc/self/mem", "proc/self/mem: ");
 }
