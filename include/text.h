@@ -49,6 +49,10 @@ long text_encode(const Text *t, const char *name, const char *bytes, size_t n,
 /* Writes the character with this id as UTF-8; returns its bytes, 1 to 4. */
 int text_decode(const Text *t, int id, char out[4]);
 
+/* Where a text begins that nothing precedes: the id of the newline, or 0 if
+ * the vocabulary has none. */
+int text_start(const Text *t);
+
 /* The bytes of a file, *n of them. A path that cannot be read: EXIT_NOINPUT;
  * a device that fails: EXIT_IO. */
 char *text_read(Arena *arena, const char *path, size_t *n);

@@ -96,9 +96,10 @@ void optim_step(Optim *o, real rate, real scale)
  * is positive even where min_rate is 0. */
 static double decayed(const Schedule *s, long step)
 {
+    const double pi = 3.14159265358979323846;
     double done = (double)(step - s->warmup - 1) / (s->steps - s->warmup);
     switch (s->decay) {
-    case DECAY_COSINE: return (1 + (double)kcos((real)(3.14159265358979 * done))) / 2;
+    case DECAY_COSINE: return (1 + (double)kcos((real)(pi * done))) / 2;
     case DECAY_LINEAR: return 1 - done;
     default:           return 1;
     }

@@ -22,7 +22,8 @@ static size_t bytes_of(const Param *p)
 /* The SHA-256 of the data, in hexadecimal. */
 static void checksum(const Param *param, int nparam, char hex[SHA256_HEX])
 {
-    Sha256 s = sha256_init();
+    Sha256 s;
+    sha256_init(&s);
     for (int i = 0; i < nparam; i++)
         sha256_update(&s, param[i].t->data, bytes_of(&param[i]));
     sha256_final(&s, hex);

@@ -1,0 +1,223 @@
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "config.h"
+#include "die.h"
+#include "json.h"
+#include "story.h"
+#include "utf8.h"
+
+Config config = {
+    .model = {.layers = 6, .width = 64, .heads = 4, .context = 64},
+    .optim = {.beta1 = 0.9, .beta2 = 0.98, .eps = 1e-8, .weight_decay = 0},
+    .schedule = {.rate = 1e-3, .warmup = 100},
+    .grad_clip = 1, .batch = 8,
+    .eval_interval = 250, .eval_iters = 20, .log_interval = 100,
+    .data = "builtin", .out = "out",
+};
+
+static const char *const inits[] = {"xavier", "fanin", "gpt2", NULL};
+static const char *const methods[] = {"adamw", "sgd", NULL};
+static const char *const decays[] = {"cosine", "linear", "constant", NULL};
+
+#define MODEL config.model
+#define SCHED config.schedule
+#define OPTIM config.optim
+const Flag config_flags[] = {
+    FLAG_GROUP("The residual path"),
+    FLAG_CHOICE("placement", NULL, &MODEL.placement, placements,
+        "where the norm stands"),
+    FLAG_CHOICE("init", NULL, &MODEL.init, inits,
+        "std of the branches' matrices: sqrt(2/(in+out)), sqrt(1/in), 0.02"),
+    FLAG_BOOL("zero-init", NULL, &MODEL.zero_init,
+        "output projections of the branches start at 0"),
+    FLAG_BOOL("residual-scale", NULL, &MODEL.residual_scale,
+        "output projections start scaled by 1/sqrt(2 layers)"),
+
+    FLAG_GROUP("The model"),
+    FLAG_INT("layers", "n_layer", &MODEL.layers, "[1,10000]", "blocks"),
+    FLAG_INT("width", "n_embd", &MODEL.width, "[1,16384]",
+        "channels, a multiple of heads"),
+    FLAG_INT("heads", "n_head", &MODEL.heads, "[1,1024]", "attention heads"),
+    FLAG_INT("context", "block_size", &MODEL.context, "[1,65536]",
+        "tokens the model sees"),
+    FLAG_BOOL("tie", NULL, &MODEL.tie,
+        "the head is the token embedding, transposed"),
+    FLAG_REAL("dropout", NULL, &MODEL.dropout, "[0,1)",
+        "share dropped, after the embeddings and each branch"),
+
+    FLAG_GROUP("Training"),
+    FLAG_INT("steps", "max_iters", &SCHED.steps, "[0,1000000000]",
+        "0: the larger of 3000 and twice the warmup"),
+    FLAG_INT("batch", "batch_size", &config.batch, "[1,65536]",
+        "sequences in a step"),
+    FLAG_CHOICE("optimizer", NULL, &OPTIM.method, methods,
+        "sgd: with momentum beta1"),
+    FLAG_REAL("lr", "learning_rate", &SCHED.rate, "(0,inf)",
+        "learning rate after the warmup"),
+    FLAG_REAL("min-lr", "min_lr", &SCHED.min_rate, "[0,inf)",
+        "what it decays to; not given: a tenth of lr"),
+    FLAG_INT("warmup", "warmup_iters", &SCHED.warmup, "[0,1000000000]",
+        "steps in which the rate rises from 0"),
+    FLAG_CHOICE("schedule", NULL, &SCHED.decay, decays,
+        "the rate after the warmup"),
+    FLAG_REAL("beta1", NULL, &OPTIM.beta1, "[0,1)", "decay of the mean"),
+    FLAG_REAL("beta2", NULL, &OPTIM.beta2, "[0,1)", "decay of the square"),
+    FLAG_REAL("weight-decay", NULL, &OPTIM.weight_decay, "[0,inf)",
+        "of matrices; gains and biases never decay"),
+    FLAG_REAL("grad-clip", NULL, &config.grad_clip, "[0,inf)",
+        "largest norm of the gradient; 0: no clipping"),
+    FLAG_SEED("seed", NULL, &MODEL.seed,
+        "of initialisation, data order, dropout and samples"),
+
+    FLAG_GROUP("Data and output"),
+    FLAG_STRING("data", NULL, &config.data,
+        "a UTF-8 text file, or builtin, or builtin:BYTES"),
+    FLAG_BOOL("newline-lf", NULL, &config.newline_lf, "CR LF becomes LF"),
+    FLAG_STRING("out", "out_dir", &config.out,
+        "directory for metrics, configuration and weights"),
+    FLAG_INT("eval-interval", NULL, &config.eval_interval, "[1,1000000000]",
+        "steps between evaluations, which also save the weights"),
+    FLAG_INT("eval-iters", NULL, &config.eval_iters, "[0,1000000]",
+        "validation batches in one; 0: the whole validation part"),
+    FLAG_INT("log-interval", NULL, &config.log_interval, "[1,1000000000]",
+        "steps between lines of progress"),
+    FLAG_INT("threads", NULL, &config.threads, "[0,1024]",
+        "0: as many as there are cores; the results are the same"),
+    FLAG_END
+};
+
+void config_resolve(void)
+{
+    Schedule *s = &config.schedule;
+    const GPTConfig *m = &config.model;
+    if (s->steps == 0) s->steps = s->warmup > 1500 ? 2 * s->warmup : 3000;
+    if (!flags_given(&s->min_rate)) s->min_rate = s->rate / 10;
+    if (s->min_rate > s->rate)
+        die(EXIT_USAGE, "--min-lr=%g is above --lr=%g: it must not be",
+            s->min_rate, s->rate);
+    if (m->width % m->heads)
+        die(EXIT_USAGE, "--width=%d is no multiple of --heads=%d: "
+            "%d would be", m->width, m->heads,
+            (m->width / m->heads + 1) * m->heads);
+    if ((long)config.batch * m->context * 4 * m->width > INT_MAX)
+        die(EXIT_USAGE, "--batch=%d --context=%d --width=%d: batch times "
+            "context times width must not be above %d", config.batch,
+            m->context, m->width, INT_MAX / 4);
+}
+
+/* builtin, or builtin:BYTES. 0 if it is neither. */
+static long builtin_bytes(const char *data)
+{
+    char *end;
+    if (!strcmp(data, "builtin")) return STORY_BYTES;
+    if (strncmp(data, "builtin:", 8)) return 0;
+    long n = strtol(data + 8, &end, 10);
+    if (*end || data[8] < '1' || data[8] > '9' || n > INT_MAX)
+        die(EXIT_USAGE, "--data=%s: builtin:BYTES takes a whole number from "
+            "1 to %d", data, INT_MAX);
+    return n;
+}
+
+Text config_text(Arena *a)
+{
+    int context = config.model.context;
+    long n = builtin_bytes(config.data);
+    if (n == 0)
+        return text_load(a, config.data, config.newline_lf, context);
+    char *bytes = arena_alloc(a, (size_t)n);
+    story_write(bytes, n, STORY_SEED);
+    Text text = text_from_bytes(a, config.data, bytes, (size_t)n, false,
+                                context);
+    text.entropy = story_entropy();
+    return text;
+}
+
+const char *path_in(const char *dir, const char *name)
+{
+    static char path[2][4096];
+    static int turn;
+    char *p = path[turn++ % 2];
+    if (snprintf(p, sizeof path[0], "%s/%s", dir, name)
+        >= (int)sizeof path[0])
+        die(EXIT_CANTCREATE, "%.40s...: the path is too long", dir);
+    return p;
+}
+
+/* The vocabulary is a string: its characters in the order of their ids. */
+static void put_vocabulary(FILE *f, const Text *text)
+{
+    char *bytes = malloc(4 * (size_t)text->vocab);
+    size_t n = 0;
+    if (!bytes) die(EXIT_MEMORY, "out of memory: the vocabulary");
+    for (int i = 0; i < text->vocab; i++)
+        n += (size_t)text_decode(text, i, bytes + n);
+    json_write_string(f, bytes, n);
+    free(bytes);
+}
+
+void config_save(const char *dir, const Text *text)
+{
+    const char *path = path_in(dir, "config.json");
+    FILE *f = fopen(path, "w");
+    if (!f) die(EXIT_CANTCREATE, "%s: cannot write: %s", path,
+                strerror(errno));
+    fprintf(f, "{\"version\": \"%s\",\n\"configuration\": {\n",
+            PLUMB_VERSION);
+    flags_json(f, config_flags);
+    fprintf(f, "},\n\"corpus\": {\"sha256\": \"%s\", \"characters\": %ld, "
+            "\"training\": %ld},\n\"nats_per_character\": {\"uniform\": %.9g, "
+            "\"unigram\": %.9g, \"bigram\": %.9g", text->sha256, text->n,
+            text->ntrain, text->uniform, text->unigram, text->bigram);
+    if (text->entropy > 0) fprintf(f, ", \"entropy\": %.9g", text->entropy);
+    fprintf(f, "},\n\"vocabulary\": ");
+    put_vocabulary(f, text);
+    fprintf(f, "}\n");
+    if (fflush(f) || ferror(f) || fclose(f))
+        die(EXIT_IO, "%s: cannot write: %s", path, strerror(errno));
+}
+
+static void load_flag(const char *path, const Json *j)
+{
+    const Flag *f = flags_find(config_flags, j->key, j->nkey);
+    const char *value = j->text;
+    if (j->kind == JSON_BOOL) value = j->n ? "true" : "false";
+    if (!f || !value || !flags_set(f, value))
+        die(EXIT_DATA, "%s: byte %u: no flag of this version, or no value "
+            "for it: \"%.40s\"", path, j->at, j->key);
+}
+
+static void load_vocabulary(Arena *a, const char *path, const Json *j,
+                            Text *text)
+{
+    if (!j || j->kind != JSON_STRING || j->n == 0)
+        die(EXIT_DATA, "%s: there is no vocabulary", path);
+    uint32_t *code = arena_alloc(a, j->n * sizeof *code);
+    for (size_t i = 0; i < j->n; text->vocab++) {
+        i += (size_t)utf8_decode(j->text + i, j->n - i, &code[text->vocab]);
+        if (text->vocab && code[text->vocab] <= code[text->vocab - 1])
+            die(EXIT_DATA, "%s: the vocabulary is not in code-point order",
+                path);
+    }
+    text->code = code;
+}
+
+Text config_load(Arena *a, const char *dir)
+{
+    const char *path = path_in(dir, "config.json");
+    char error[JSON_ERROR];
+    size_t n;
+    const char *bytes = text_read(a, path, &n);
+    const Json *j = json_parse(a, bytes, n, error);
+    if (!j) die(EXIT_DATA, "%s: %s", path, error);
+    const Json *flags = json_get(j, "configuration");
+    if (!flags || flags->kind != JSON_OBJECT)
+        die(EXIT_DATA, "%s: no configuration that train has written", path);
+    for (const Json *f = flags->child; f; f = f->next) load_flag(path, f);
+    Text text = {0};
+    load_vocabulary(a, path, json_get(j, "vocabulary"), &text);
+    config_resolve();
+    return text;
+}

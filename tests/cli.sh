@@ -1,0 +1,182 @@
+# What a user can get wrong, and what the programs then say: one line that
+# names it, a defined exit status, and nothing written.
+cd "$(dirname "$0")/.." || exit 70
+top=$PWD dir=$(mktemp -d) passed=0 failed=0 skipped=0
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 70
+
+check() {   # what, whether it held (0: yes)
+    if [ "$2" -eq 0 ]; then passed=$((passed + 1)); else
+        echo "  FAILED $1"
+        failed=$((failed + 1))
+    fi
+}
+
+# status, a text the message has, program, arguments ...: fails like that,
+# with one line on stderr, and leaves no file behind
+refused() {
+    wanted=$1 text=$2 program=$3
+    shift 3
+    before=$(find . | sort)
+    "$top/$program" "$@" > "$dir.out" 2> "$dir.err" < /dev/null
+    status=$?
+    [ $status -eq "$wanted" ] && grep -qF -e "$text" "$dir.err" &&
+        [ "$(wc -l < "$dir.err")" -eq 1 ] && [ "$before" = "$(find . | sort)" ]
+    ok=$?
+    check "$program $*: wanted status $wanted and \"$text\", got $status and: \
+$(cat "$dir.err")" $ok
+    rm -f "$dir.out" "$dir.err"
+}
+
+small="--layers=1 --width=16 --heads=2 --context=16 --batch=2 --eval-iters=1 \
+--threads=1 --data=builtin:5000"
+
+# Flags: exact names, one value, wholly a number, in range (case 13).
+refused 64 "--warmup" train --warmpu=10
+refused 64 "warmpu" train --warmpu=10
+refused 64 "--layers" train --layers=4x
+refused 64 "4x" train --layers=4x
+refused 64 "--warmup" train --warmup --layers=48
+refused 64 "layers" train --layers=4 --n_layer=4
+refused 64 "layers" train --layers=0
+refused 64 "dropout" train --dropout=1
+refused 64 "lr" train --lr=nan
+refused 64 "lr" train --lr=-1
+refused 64 "lr" train --lr=inf
+refused 64 "post" train --placement=psot
+refused 64 "zero-init" train --zero-init=maybe
+refused 64 "extra" train extra
+refused 64 "min-lr" train --lr=1e-4 --min-lr=1e-3
+refused 64 "heads" train --width=10 --heads=4
+refused 64 "batch" train --batch=65536 --context=65536
+refused 64 "builtin" train --data=builtin:many
+refused 64 "temperature" sample --temperature=-1
+refused 64 "temperature" sample --temperature=nan
+
+# The corpus (case 11).
+refused 66 "absent.txt" train --data=absent.txt --out=run
+refused 66 "$dir" train --data="$dir" --out=run
+: > empty.txt
+refused 65 "empty.txt" train --data=empty.txt --out=run
+printf a > one.txt
+refused 65 "one.txt" train --data=one.txt --out=run
+printf '%050d' 0 > fifty.txt
+refused 65 "650" train --data=fifty.txt --out=run
+printf 'abc\377def' > bad.txt
+refused 65 "byte 3" train --data=bad.txt --out=run
+
+# The output directory is tried before the first step (case 16).
+refused 73 "/proc/none" train $small --out=/proc/none/run
+: > file
+refused 73 "file" train $small --out=file
+
+# No weights, other weights, damaged weights, a prompt outside the vocabulary
+# (case 12), a stdout that is full.
+refused 66 "nowhere" sample --out=nowhere
+"$top/train" $small --steps=3 --out=run > log 2>&1
+check "train runs: $(tail -n 1 log)" $?
+refused 65 "é" sample --out=run --prompt=é
+cp -r run short && dd if=/dev/null of=short/model.safetensors bs=1 seek=900 \
+    2>/dev/null
+refused 65 "short/model.safetensors" sample --out=short
+cp -r run flipped && printf '\125' | dd of=flipped/model.safetensors bs=1 \
+    seek=9000 conv=notrunc 2>/dev/null
+refused 65 "flipped/model.safetensors" sample --out=flipped
+cp -r run other && sed -i.old 's/"layers": 1/"layers": 2/' other/config.json
+refused 65 "other/model.safetensors" sample --out=other
+cp -r run broken && echo '{"version": ' > broken/config.json
+refused 65 "broken/config.json" sample --out=broken
+if [ -c /dev/full ]; then
+    "$top/sample" --out=run --tokens=20 > /dev/full 2> err
+    [ $? -eq 74 ] && grep -q stdout err
+    check "sample to a full device ends with 74" $?
+    "$top/train" $small --steps=3 --out=run > /dev/full 2> err
+    [ $? -eq 74 ] && grep -q stdout err
+    check "train to a full device ends with 74" $?
+    "$top/train" --help > /dev/full 2> err
+    [ $? -eq 74 ]
+    check "--help to a full device ends with 74" $?
+else
+    skipped=$((skipped + 3))
+fi
+
+# Non-finite values stop the run where they arise, and name the place; the
+# weights of the last evaluation stay (case 7).
+"$top/train" --placement=post --layers=48 --lr=1e3 --warmup=0 --threads=2 \
+    --grad-clip=0 --batch=2 --steps=60 --eval-interval=1 --eval-iters=1 \
+    --out=wild > log 2> err
+[ $? -eq 1 ] && grep -qE 'diverged at step [0-9]+: .*(layer [0-9]+, )?op' err
+check "lr=1e3 diverges and says where: $(cat err)" $?
+
+# What is accepted.
+accepted() {
+    "$top/train" $small --steps=2 --out=run "$@" > log 2>&1
+    check "train $*: $(tail -n 1 log)" $?
+}
+accepted --dropout=0
+accepted --dropout 0.5
+accepted --zero-init --warmup=0
+accepted --zero_init=no --warmup 2
+accepted --warmup=3
+accepted --warmup=1 --schedule=linear --min-lr=0
+accepted --optimizer=sgd --grad-clip=0 --weight-decay=0.1
+accepted --learning_rate=1e-3 --min_lr=1e-4 --warmup_iters=1 --seed=7
+accepted --placement=post --tie --init=gpt2 --residual-scale
+! grep -q '"lr":\(0\|null\|-\)[,}]' run/metrics.jsonl
+check "the rate is positive at every step" $?
+
+# Each flag, changed alone, changes a number, or (the second list) what is
+# written and when, but not the losses (case 2).
+curve() {
+    "$top/train" $small --steps=12 --out=run "$@" 2>&1 | tail -n 1
+}
+base=$(curve)
+for flag in placement=post init=gpt2 zero-init residual-scale layers=2 \
+    width=32 heads=4 context=8 tie dropout=0.1 steps=11 batch=3 \
+    optimizer=sgd lr=2e-3 min-lr=0 warmup=3 schedule=linear beta1=0.8 \
+    beta2=0.9 weight-decay=0.5 grad-clip=0.1 seed=2 data=builtin:6000; do
+    case $flag in   # these need steps after the warmup to be seen
+    min-lr*|schedule*) [ "$(curve --warmup=2 --$flag)" != \
+                         "$(curve --warmup=2)" ] ;;
+    *) [ "$(curve --$flag)" != "$base" ] ;;
+    esac
+    check "--$flag changes the loss curve" $?
+done
+for flag in threads=3 log-interval=1 out=elsewhere; do
+    [ "$(curve --$flag)" = "$base" ]
+    check "--$flag does not change the loss curve" $?
+done
+[ -f elsewhere/model.safetensors ]
+check "--out says where" $?
+grep -c . run/metrics.jsonl | grep -q '^12$'
+check "one line of metrics for each step" $?
+printf 'ab\r\ncd\r\n%.0s' $(seq 60) > crlf.txt
+"$top/train" $small --data=crlf.txt --steps=1 --out=crlf > log 2>&1 &&
+    "$top/train" $small --data=crlf.txt --newline-lf --steps=1 --out=lf \
+    >> log 2>&1
+grep -q '\\r' crlf/config.json && ! grep -q '\\r' lf/config.json
+check "--newline-lf folds CR LF" $?
+
+# Evaluating more often changes no step of the training (case 10).
+losses() { sed 's/.*"loss":\([^,]*\),.*/\1/' run/metrics.jsonl; }
+curve --eval-interval=1 > /dev/null; often=$(losses)
+curve > /dev/null
+[ "$often" = "$(losses)" ]
+check "evaluation does not change training" $?
+
+# Samples: the same seed the same text; another, another; 0 is the likeliest.
+s() { "$top/sample" --out=run --tokens=60 "$@"; }
+[ "$(s)" = "$(s)" ] && [ "$(s --seed=1)" != "$(s --seed=2)" ]
+check "sample --seed" $?
+[ "$(s --temperature=0 --seed=1)" = "$(s --temperature=0 --seed=2)" ] &&
+    [ "$(s --top-k=1 --seed=1)" = "$(s --temperature=0)" ]
+check "sample --temperature=0 is argmax, and so is --top-k=1" $?
+s --prompt=The | grep -q '^The'
+check "sample goes on from the prompt" $?
+"$top/train" --version | grep -qE '^plumb [0-9.]+$'
+check "--version" $?
+"$top/train" --help | grep -q -e --placement
+check "--help" $?
+
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,56 @@
+# Who may include whom (the layout's one rule): kernels know no Tensor, tensor
+# knows no Tape, tape knows no op, ops know no model, models know no command
+# line. And the sizes that keep the engine readable in one sitting.
+cd "$(dirname "$0")/.." || exit 70
+passed=0 failed=0
+
+check() {   # what, whether it held (0: yes)
+    if [ "$2" -eq 0 ]; then passed=$((passed + 1)); else
+        echo "  FAILED $1"
+        failed=$((failed + 1))
+    fi
+}
+
+# Files, then headers (a pattern) that neither they nor what they include,
+# directly or not, may reach.
+never() {
+    what=$1 files=$2 pattern=$3
+    reached=$(for f in $files; do
+        ${CC:-cc} -MM -Iinclude -Imodels -Idata "$f" | tr ' \\' '\n\n' |
+            grep -E "$pattern" | sed "s|^|    $f reaches |"
+    done)
+    [ -n "$reached" ] && echo "$reached"
+    [ -z "$reached" ]
+    check "$what" $?
+}
+
+model='models/|config\.h|flags\.h'
+op='include/(ops|spec)\.h'
+never "kernels know no Tensor" "src/kernels/*.c" \
+      "include/(tensor|tape)\.h|$op|$model"
+never "tensor knows no Tape" "src/tensor.c src/arena.c" \
+      "include/tape\.h|$op|$model"
+never "tape knows no op" "src/tape.c" "$op|kernels\.h|$model"
+never "the optimiser knows no tape and no model" "src/optim.c src/weights.c" \
+      "include/tape\.h|$op|$model"
+never "ops know no model" "src/ops/*.c" "$model"
+never "models know no command line" "models/*.c" \
+      "include/(config|flags|text)\.h"
+
+# No libm but sqrt and fma in what is computed: machines differ there.
+! grep -nE '[^k_a-z](exp|log|tanh|sin|cos|pow)f?\(' src/*.c src/ops/*.c \
+    models/*.c src/cmd/*.c data/*.c | grep -vE '/\*|^[^:]*:[0-9]*: \*'
+check "no libm function but sqrt and fma" $?
+
+# Parallel loops write disjoint elements: no other construct of OpenMP.
+! grep -nE '#pragma omp' -r src models data | grep -vE 'omp parallel for$' |
+    grep -v src/kernels
+check "only '#pragma omp parallel for' outside the kernels" $?
+
+longest=$(awk 'length > 80 { print FILENAME ":" FNR }' include/*.h src/*.c \
+    src/*/*.[ch] models/*.[ch] data/*.[ch] tests/*.[ch])
+[ -z "$longest" ] || echo "    over 80 columns: $longest"
+[ -z "$longest" ]
+check "80 columns" $?
+echo "$passed passed, $failed failed, 0 skipped"
+[ "$failed" -eq 0 ]
