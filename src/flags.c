@@ -209,7 +209,7 @@ static int words(FILE *out, int column, int left, const char *text)
 {
     for (; *text; text += strspn(text, " ")) {
         int n = (int)strcspn(text, " ");
-        if (column > left && column + 1 + n >= WIDTH)
+        if (column > left && column + 1 + n > WIDTH)
             column = indent(out, column, left);
         else if (column > left)
             column++, putc(' ', out);

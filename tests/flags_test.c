@@ -122,10 +122,36 @@ TEST(unknown_flags_are_refused_with_the_nearest_name)
     REFUSED("nearest is --lr", "--lt=1");
     REFUSED("nearest is --help", "--hepl");
     REFUSED("unknown flag -layers: the nearest is --layers", "-layers=4");
+    REFUSED("unknown flag -xlayers", "-xlayers=4");
     REFUSED("unknown flag --: ", "--=4");
     REFUSED("unknown flag", "--xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
             "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx");
     REFUSED("unknown flag --lay:", "--lay=4");
+}
+
+static void nearest(void *name)
+{
+    static bool b;
+    static const Flag near[] = {
+        FLAG_BOOL("pxyq", "xyqr", &b, ""), FLAG_BOOL("p-q-r", NULL, &b, ""),
+        FLAG_BOOL("prsq", "srqp", &b, ""), FLAG_BOOL("aabbcc", NULL, &b, ""),
+        FLAG_BOOL("ccbbaa", NULL, &b, ""), FLAG_END
+    };
+    char *argv[] = {(char *)"x", name, NULL};
+    flags_parse(near, "", NULL, 2, argv);
+}
+
+/* The right name is one letter away, an earlier one in the table two. */
+TEST(a_letter_more_less_other_or_swapped_counts_one)
+{
+    EXPECT_DIES(EXIT_USAGE, nearest, (void *)"--psrq", "nearest is --prsq ");
+    EXPECT_DIES(EXIT_USAGE, nearest, (void *)"--rsqp", "nearest is --srqp ");
+    EXPECT_DIES(EXIT_USAGE, nearest, (void *)"--srpq", "nearest is --srqp ");
+    EXPECT_DIES(EXIT_USAGE, nearest, (void *)"--prsxq", "nearest is --prsq ");
+    EXPECT_DIES(EXIT_USAGE, nearest, (void *)"--prq", "nearest is --prsq ");
+    EXPECT_DIES(EXIT_USAGE, nearest, (void *)"--p_q_", "nearest is --p-q-r ");
+    EXPECT_DIES(EXIT_USAGE, nearest, (void *)"--yqr", "nearest is --xyqr ");
+    EXPECT_DIES(EXIT_USAGE, nearest, (void *)"--ccbba", "nearest is --ccbb");
 }
 
 TEST(values_are_wholly_a_number_and_in_range)
@@ -276,6 +302,13 @@ TEST(the_configuration_is_printed)
     line.args[0] = NULL;
     text = written(print, &line);
     EXPECT(!strchr(text, '*'), "%s", text);
+    const char *last = " prompt=12345678*\n*";          /* 80 columns */
+    line = (Line){NULL, {"--prompt=12345678"}};
+    text = written(print, &line);
+    EXPECT(strstr(text, last), "%s", text);
+    line.args[0] = "--prompt=123456789";
+    text = written(print, &line);
+    EXPECT(strstr(text, "out=out\n          prompt=123456789*\n"), "%s", text);
 }
 
 TEST(the_configuration_is_saved)
