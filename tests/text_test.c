@@ -11,10 +11,14 @@ static Arena arena;
 
 typedef struct { const char *bytes; size_t n; bool newline_lf; } Input;
 
+/* From a copy without a NUL: a sanitizer sees what is read behind the end. */
 static Text text(const Input *in)
 {
-    return text_from_bytes(&arena, "x.txt", in->bytes, in->n,
-                           in->newline_lf, 1);
+    char *copy = malloc(in->n ? in->n : 1);
+    memcpy(copy, in->bytes, in->n);
+    Text t = text_from_bytes(&arena, "x.txt", copy, in->n, in->newline_lf, 1);
+    free(copy);
+    return t;
 }
 
 static void read_it(void *in) { text(in); }
@@ -115,6 +119,11 @@ TEST(the_ends_of_utf8_are_characters)
                                     0xe000, 0xffff, 0x10000, 0x10ffff};
     Text t = padded(bytes, sizeof bytes - 1, false);
     EXPECT(t.vocab == 11 && !memcmp(t.code, code, sizeof code), "%d", t.vocab);
+    char out[64];
+    size_t length = 0;
+    for (int i = 0; i < 11; i++)
+        length += (size_t)text_decode(&t, t.ids[i], out + length);
+    EXPECT(!memcmp(out, bytes, sizeof bytes - 1), "%zu bytes", length);
 }
 
 static void short_text(void *arg)
