@@ -14,11 +14,11 @@
  *
  * Largest errors, from all 2^32 floats (tests/exhaustive/elementary.c), in
  * units in the last place of the exact result:
- *     kexp   0.99      below 2^-126 the result is 0, never a denormal:
+ *     kexp   0.90      below 2^-126 the result is 0, never a denormal:
  *                      they cost some machines 30 to 130 times the time
- *     klog   0.85      denormal arguments too
- *     ktanh  1.43
- *     kcos, ksin  1.50 for |x| <= 1e5; NaN beyond */
+ *     klog   0.89      denormal arguments too
+ *     ktanh  1.59
+ *     kcos, ksin  1.54 for |x| <= 1e5; NaN beyond */
 #ifndef ELEMENTARY_H
 #define ELEMENTARY_H
 
