@@ -3,8 +3,8 @@
  *
  * Each function brings its argument into a short interval by subtracting a
  * multiple of a constant held in two or three floats (Cody and Waite 1980),
- * and evaluates a minimax polynomial there (Muller, "Handbook of
- * floating-point arithmetic", ch. 10; Tang 1989 for the shape of the exp).
+ * and evaluates a minimax polynomial there (Muller et al., "Handbook of
+ * floating-point arithmetic", 2nd ed., ch. 10).
  * tests/kernels/elementary.sollya reproduces the coefficients.
  *
  * Only +, -, *, /, fma and integer operations, each rounded as IEEE 754
