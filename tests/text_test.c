@@ -294,3 +294,10 @@ TEST(tiny_shakespeare)
     EXPECT(fabs(t.unigram - 3.347329) < 2e-6, "%.9g", t.unigram);
     EXPECT(fabs(t.bigram - 2.483830) < 2e-6, "%.9g", t.bigram);
 }
+
+TEST(a_sample_starts_after_a_newline_where_there_is_one)
+{
+    Text with = padded("\tb\na", 4, false), without = padded("ab", 2, false);
+    EXPECT(with.code[text_start(&with)] == '\n', "%d", text_start(&with));
+    EXPECT(text_start(&without) == 0, "%d", text_start(&without));
+}
