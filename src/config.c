@@ -57,7 +57,7 @@ const Flag config_flags[] = {
         "sgd: with momentum beta1"),
     FLAG_REAL("lr", "learning_rate", &SCHED.rate, "(0,inf)",
         "learning rate after the warmup"),
-    FLAG_REAL("min-lr", "min_lr", &SCHED.min_rate, "[0,inf)",
+    FLAG_REAL("min-lr", NULL, &SCHED.min_rate, "[0,inf)",
         "what it decays to; not given: a tenth of lr"),
     FLAG_INT("warmup", "warmup_iters", &SCHED.warmup, "[0,1000000000]",
         "steps in which the rate rises from 0"),

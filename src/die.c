@@ -5,11 +5,15 @@
 
 void die(int status, const char *format, ...)
 {
+    char line[1024];
     va_list args;
     fflush(stdout);
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    vsnprintf(line, sizeof line, format, args);
     va_end(args);
-    fputc('\n', stderr);
+    /* What the user gave may hold a newline; the message is one line. */
+    for (char *c = line; *c; c++)
+        if ((unsigned char)*c < ' ') *c = '?';
+    fprintf(stderr, "%s\n", line);
     exit(status);
 }

@@ -36,6 +36,8 @@ refused 64 "--warmup" train --warmpu=10
 refused 64 "warmpu" train --warmpu=10
 refused 64 "--layers" train --layers=4x
 refused 64 "4x" train --layers=4x
+refused 64 "4?5" train "--layers=4
+5"
 refused 64 "--warmup" train --warmup --layers=48
 refused 64 "layers" train --layers=4 --n_layer=4
 refused 64 "layers" train --layers=0
