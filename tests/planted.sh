@@ -1,0 +1,138 @@
+#!/bin/sh
+# The checkers are checked: each line at the end plants one error in a scratch
+# copy of the sources, and the tests named there must fail. Needs `make
+# build/test64`; recompiles one file an error, two errors at a time.
+cd "$(dirname "$0")/.." || exit 70
+
+# Replaces the one place in the file where the text stands.
+replace() {     # file, text, text instead
+    FROM=$2 TO=$3 awk '
+        { at = index($0, ENVIRON["FROM"])
+          if (at) { places++
+              $0 = substr($0, 1, at - 1) ENVIRON["TO"] \
+                   substr($0, at + length(ENVIRON["FROM"])) }
+          print }
+        END { exit places != 1 }' "$1" > "$1.new" || return 1
+    mv "$1.new" "$1"
+}
+
+# The Makefile's way to make build/test64, for one changed file.
+rebuild() {     # file
+    command="$(cat build/flags) -DREAL_DOUBLE"
+    $command $(sed -n 's/^INCLUDE *= *//p' Makefile) -c "$1" \
+        -o "build/f64/${1%.c}.o" || return 1
+    objects=
+    for f in tests/*.c src/*.c src/*/*.c models/*.c data/*.c; do
+        [ -f "build/f64/${f%.c}.o" ] && objects="$objects build/f64/${f%.c}.o"
+    done
+    $command $objects -o build/test64 -lm
+}
+
+judge() {       # what, file, text, text instead, tests ...
+    what=$1 file=$2 from=$3 to=$4
+    shift 4
+    cp "$file" whole
+    cp "build/f64/${file%.c}.o" whole.o
+    if ! replace "$file" "$from" "$to"; then
+        echo "NOT PLANTED: $what: $file has this text never or twice: $from"
+    elif ! rebuild "$file" > log 2>&1; then
+        echo "NOT PLANTED: $what: it does not compile:"
+        cat log
+    elif build/test64 "$@" > log 2>&1; then
+        echo "NOT CAUGHT: $what"
+    else
+        echo "caught: $what: $(awk '/^FAILED/ {print $3}' log | sort |
+            awk '{line = line (NR > 1 ? ", " : "") $0} END {print line}')"
+    fi
+    mv whole "$file"
+    mv whole.o "build/f64/${file%.c}.o"
+}
+
+# Every second planted error is this process's.
+plant() {
+    turn=$(((turn + 1) % 2))
+    [ "$turn" -eq "$share" ] && judge "$@"
+}
+
+all() {
+    plant "flipped sign" src/ops/add.c \
+        'dx[k] += dy[k];' 'dx[k] -= dy[k];' \
+        add_gradient
+    plant "= for +=" src/ops/gelu.c \
+        'dx[k] += dy[k] *' 'dx[k] = dy[k] *' \
+        gelu_gradient
+    plant "softmax whose backward does nothing" src/ops/softmax.c \
+        'dx[i + c] += y[i + c] * (dy[i + c] - s);' 'dx[i + c] += 0 * s;' \
+        softmax_gradient
+    plant "d-1 for d in the variance" src/ops/layernorm.c \
+        'sum_sq_dev(C, xn, mu) / (real)C' \
+        'sum_sq_dev(C, xn, mu) / (real)(C - 1 + !(C - 1))' \
+        layernorm_golden
+    plant "eps left out of the backward pass" src/ops/layernorm.c \
+        'real mu = s->mu[n], r = s->r[n];' \
+        'real mu = s->mu[n], r = 1 / sqrt(sum_sq_dev(C, x + i, mu)/(real)C);' \
+        layernorm_gradient
+    plant "gain of a norm without a gradient" src/ops/layernorm.c \
+        'if (nd->in[1]->grad) backward_columns(nd);' '' \
+        layernorm_gradient
+    plant "residual edge dropped" models/placement.c \
+        'return op_add(tp, x, apply(tp, f, norm(tp, x, &f->norm)));' \
+        'return apply(tp, f, norm(tp, x, &f->norm));' \
+        wiring_is_the_equation
+    plant "residual taken from the normalised tensor" models/placement.c \
+        'return op_add(tp, x, apply(tp, f, norm(tp, x, &f->norm)));' \
+        'x = norm(tp, x, &f->norm); return op_add(tp, x, apply(tp, f, x));' \
+        branch_of_zero
+    plant "post normalises the branch only" models/placement.c \
+        'return norm(tp, op_add(tp, x, apply(tp, f, x)), &f->norm);' \
+        'return op_add(tp, x, norm(tp, apply(tp, f, x), &f->norm));' \
+        branch_of_zero
+    plant "final norm dropped" models/gpt.c \
+        'if (m->last.g) x = norm(tp, x, &m->last);' '' \
+        number_of_norms
+    plant "gain and bias of the norms never trained" models/gpt.c \
+        'return (Norm){g, vector(m, m->config.width, 0, at, "bias")};' \
+        'Norm n = {g, vector(m, m->config.width, 0, at, "bias")};
+         m->nparam -= 2; return n;' \
+        parameters_are_those_that_the_tape_reads
+    plant "attention sees one token ahead" src/ops/attention.c \
+        'return s->causal ? t + 1 : s->T;' \
+        'return s->causal && t + 2 < s->T ? t + 2 : s->T;' \
+        causality
+    plant "1/sqrt(D) missing" src/ops/attention.c \
+        '1 / sqrt((real)(C / H))' '1' \
+        attention_golden
+    plant "1/(1-p) missing" src/ops/dropout.c \
+        'real scale = 1 / (1 - s->p);' 'real scale = 1;' \
+        dropout_golden
+    plant "mean forgotten, in both directions" src/ops/cross_entropy.c \
+        'y->data[0] = sum(N, loss) / (real)N;' 'y->data[0] = sum(N, loss);' \
+        cross_entropy_golden
+    plant "gradient buffers not cleared" src/tape.c \
+        'return memset(buffer, 0, bytes);' 'return buffer;' \
+        every_element
+}
+
+if [ $# -eq 1 ]; then       # share 0 or 1, in a copy made below
+    share=$1 turn=0
+    all
+    exit
+fi
+
+[ -x build/test64 ] || make -s build/test64 || exit 70
+scratch=$(mktemp -d) || exit 70
+trap 'rm -rf "$scratch"' EXIT INT TERM
+for share in 0 1; do
+    mkdir -p "$scratch/$share/build"
+    cp -Rp Makefile include src models data tests "$scratch/$share"
+    cp -Rp build/flags build/op_list.h build/f64 "$scratch/$share/build"
+    (cd "$scratch/$share" && sh tests/planted.sh $share) \
+        > "$scratch/report$share" 2>&1 &
+done
+wait
+cat "$scratch/report0" "$scratch/report1"
+count() { grep -c "$1" "$scratch/report0" "$scratch/report1" |
+          awk -F: '{n += $NF} END {print n}'; }
+caught=$(count '^caught') missed=$(count '^NOT')
+echo "$caught passed, $missed failed, 0 skipped"
+[ "$missed" -eq 0 ]
