@@ -1,0 +1,565 @@
+/* The built-in corpus: that text determines its derivation, so that the
+ * entropy of the choices is that of the text; that the computed entropy is
+ * what the writer's choices cost; and that the parser takes what the writer
+ * writes and nothing else. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include "die.h"
+#include "story.h"
+#include "test.h"
+
+enum { MB = 1000000 };
+static char text[MB + 4096];
+
+/* ---- text determines derivation ---- */
+
+/* A text still to be written: the rest of a letters part, then other parts,
+ * then what was to follow the symbol that they belong to. */
+typedef struct Rest {
+    const Part *part;
+    int parts, letter;          /* letter: how many of part[0] are written */
+    bool capital;
+    const struct Rest *below;
+} Rest;
+
+static Rest next(const Rest *r)
+{
+    return (Rest){r->part + 1, r->parts - 1, 0, false, r->below};
+}
+
+static Rest expand(const Grammar *g, const Rest *r, const Rest *after, int k)
+{
+    const Part *p = r->part;
+    const Symbol *s = &g->symbol[p->symbol];
+    const Production *q = &g->production[s->production + k];
+    bool capital = r->capital || p->capital;
+    if (s->forms == 1)
+        return (Rest){g->part + q->part, q->parts, 0, capital, after};
+    return (Rest){g->part + q->part + p->form, 1, 0, capital, after};
+}
+
+static char letter(const Rest *r)
+{
+    char c = r->part->text[r->letter];
+    bool capital = r->capital && r->letter == 0 && c >= 'a' && c <= 'z';
+    return (char)(capital ? c - 'a' + 'A' : c);
+}
+
+static bool same_reference(const Rest *a, const Rest *b)
+{
+    return a->part->kind != LETTERS && b->part->kind != LETTERS
+        && a->part->symbol == b->part->symbol
+        && a->part->form == b->part->form
+        && (a->capital || a->part->capital) == (b->capital || b->part->capital);
+}
+
+/* Can one of the texts of a begin with one of b, or the other way round?
+ * A word written again counts as any of its symbol: too many texts rather
+ * than too few. Where both refer to the same thing, both texts go on
+ * together, if texts of that thing are told apart: by induction from the
+ * bottom of the page, they are. */
+static bool overlap(const Grammar *g, const Rest *a, const Rest *b)
+{
+    while (a && a->parts == 0) a = a->below;
+    while (b && b->parts == 0) b = b->below;
+    if (!a || !b)
+        return true;
+    if (same_reference(a, b)) {
+        Rest x = next(a), y = next(b);
+        return overlap(g, &x, &y);
+    }
+    if (a->part->kind == LETTERS && b->part->kind == LETTERS) {
+        Rest x = *a, y = *b;
+        for (; letter(&x) == letter(&y); ) {
+            bool end_x = ++x.letter == x.part->length;
+            bool end_y = ++y.letter == y.part->length;
+            if (end_x) x = next(&x);
+            if (end_y) y = next(&y);
+            if (end_x || end_y) return overlap(g, &x, &y);
+        }
+        return false;
+    }
+    if (a->part->kind == LETTERS) { const Rest *c = a; a = b; b = c; }
+    const Rest after = next(a);
+    for (int k = 0; k < g->symbol[a->part->symbol].productions; k++) {
+        Rest x = expand(g, a, &after, k);
+        if (overlap(g, &x, b)) return true;
+    }
+    return false;
+}
+
+static bool same_word(const Rest *a, const Rest *b)
+{
+    return a->part->length == b->part->length
+        && !memcmp(a->part->text, b->part->text, (size_t)a->part->length);
+}
+
+/* How many pairs of productions are not told apart by their first letters.
+ * A form that is only ever written again may be common to several words. */
+static int ambiguous(const Grammar *g, bool say)
+{
+    bool chosen[MAX_SYMBOLS][16] = {{true}};
+    int found = 0;
+    for (const Part *p = g->part; p < g->part + g->parts; p++)
+        if (p->kind == CHOOSE) chosen[p->symbol][p->form] = true;
+    for (int s = 0; s < g->symbols; s++)
+    for (int form = 0; form < g->symbol[s].forms; form++)
+    for (int l = 0; l < g->symbol[s].productions; l++)
+    for (int k = 0; k < l; k++) {
+        Part p = {.kind = RECALL, .symbol = s, .form = form};
+        Rest r = {&p, 1, 0, false, NULL};
+        Rest a = expand(g, &r, NULL, k), b = expand(g, &r, NULL, l);
+        if (!overlap(g, &a, &b)) continue;
+        if (!chosen[s][form] && same_word(&a, &b)) continue;
+        found++;
+        if (say) test_say("%s: productions %d and %d", g->symbol[s].name, k,
+                          l);
+    }
+    return found;
+}
+
+TEST(a_text_has_one_derivation)
+{
+    Grammar g;
+    story_grammar(&g);
+    EXPECT(ambiguous(&g, true) == 0, "texts of one begin with texts of "
+           "another");
+}
+
+#define COMPILE(g, ...) do {                                            \
+        static const Row rows[] = {__VA_ARGS__};                        \
+        grammar_compile(g, rows, (int)(sizeof rows / sizeof rows[0]));  \
+    } while (0)
+
+TEST(an_ambiguous_page_is_found_out)
+{
+    Grammar g;
+    COMPILE(&g, {0, "s"}, {1, "<a>b"}, {0, "a"}, {1, "x"}, {1, "xb"});
+    EXPECT(ambiguous(&g, false) == 1, "a word begins another");
+    COMPILE(&g, {0, "s"}, {1, "<a>"}, {1, "<b>"},
+                {0, "a"}, {1, "x"}, {1, "y"}, {0, "b"}, {1, "z"}, {1, "y."});
+    EXPECT(ambiguous(&g, false) == 1, "behind two symbols");
+    COMPILE(&g, {0, "s"}, {1, "<a> <A>."}, {1, "<a> <b>."},
+                {0, "a"}, {1, "x"}, {1, "y"}, {0, "b"}, {1, "X"});
+    EXPECT(ambiguous(&g, false) == 1, "by a capital");
+    COMPILE(&g, {0, "s"}, {1, "<a> <A>."}, {1, "<a> <b>."},
+                {0, "a"}, {1, "x"}, {1, "y"}, {0, "b"}, {1, "x"});
+    EXPECT(ambiguous(&g, false) == 0, "not without one");
+    COMPILE(&g, {0, "s"}, {1, "<a> and [he]"},
+                {0, "a/he"}, {1, "x/he"}, {1, "y/he"}, {1, "z/she"});
+    EXPECT(ambiguous(&g, false) == 0, "forms in common may be recalled");
+    COMPILE(&g, {0, "s"}, {1, "<he>"},
+                {0, "a/he"}, {1, "x/he"}, {1, "y/he"}, {1, "z/she"});
+    EXPECT(ambiguous(&g, false) == 1, "but not chosen");
+}
+
+TEST(the_parser_recovers_the_choices)
+{
+    Grammar g;
+    Derivation made, read;
+    Memory m;
+    long wrong = 0;
+    story_grammar(&g);
+    for (uint32_t story = 0; story < 3000; story++) {
+        Rng noise = rng_new(77, RNG_STORY, story);
+        long n = grammar_write(&g, &noise, text, sizeof text, &made);
+        memcpy(text + n, "Once", 4);
+        grammar_forget(&m);
+        long length = grammar_parse(&g, 0, text, n + 4, &m, &read);
+        wrong += length != n || read.choices != made.choices ||
+                 memcmp(read.production, made.production,
+                        sizeof(short) * (size_t)made.choices);
+    }
+    EXPECT(wrong == 0, "%ld of 3000 stories were read otherwise", wrong);
+}
+
+TEST(every_line_of_the_page_is_used)
+{
+    Grammar g;
+    Derivation d;
+    long used[MAX_PRODUCTIONS] = {0};
+    char story[4096];
+    story_grammar(&g);
+    for (uint32_t i = 0; i < 10000; i++) {
+        Rng noise = rng_new(5, RNG_STORY, i);
+        grammar_write(&g, &noise, story, sizeof story, &d);
+        for (int k = 0; k < d.choices; k++) used[d.production[k]]++;
+    }
+    for (int k = 0; k < g.productions; k++)
+        EXPECT(used[k] > 0, "never chosen: %s",
+               g.part[g.production[k].part].text);
+    test_say("%d symbols, %d productions, %d parts", g.symbols,
+             g.productions, g.parts);
+}
+
+/* ---- entropy ---- */
+
+TEST(entropy_of_pages_that_can_be_done_by_hand)
+{
+    Grammar g;
+    COMPILE(&g, {0, "s"}, {1, "<coin><coin>."}, {0, "coin"}, {1, "a"},
+                {1, "b"});
+    EXPECT(fabs(grammar_entropy(&g, 0) - 2 * log(2)) < 1e-6, "two coins");
+    EXPECT(fabs(grammar_length(&g, 0, 0) - 3) < 1e-12, "two coins");
+    COMPILE(&g, {0, "s"}, {1, "x"}, {3, "y<coin>[coin]<Coin>"},
+                {0, "coin"}, {1, "a"}, {2, "bcd"});
+    double coin = log(3) - 2 * log(2) / 3, length = (1 + 2 * 3) / 3.;
+    double h = log(4) - 3 * log(3) / 4 + 0.75 * 2 * coin;
+    EXPECT(fabs(grammar_entropy(&g, 0) - h) < 1e-6, "got %.9g, not %.9g",
+           grammar_entropy(&g, 0), h);
+    h = 0.25 + 0.75 * (1 + 3 * length);
+    EXPECT(fabs(grammar_length(&g, 0, 0) - h) < 1e-12, "got %.9g, not %.9g",
+           grammar_length(&g, 0, 0), h);
+    COMPILE(&g, {0, "s"}, {1, "<a>[he]"}, {0, "a/he"}, {1, "x/he"},
+                {1, "y/they"});
+    EXPECT(fabs(grammar_length(&g, 0, 0) - 4) < 1e-12, "1 + (2 + 4) / 2");
+}
+
+/* Let a story cost X nats and have Y characters. The estimate sum X / sum Y
+ * of h = EX / EY has, by the delta method, the standard error
+ * sqrt(mean (X - hY)^2 / stories) / mean Y. Five of these are exceeded by
+ * chance once in two million seeds. */
+TEST(entropy_is_what_the_choices_cost)
+{
+    Grammar g;
+    Derivation d;
+    char story[4096];
+    double h = story_entropy(), cost = 0, squares = 0, chars = 0;
+    uint32_t stories = 0;
+    for (story_grammar(&g); chars < 4e6; stories++) {
+        Rng noise = rng_new(STORY_SEED, RNG_STORY, stories);
+        double y = (double)grammar_write(&g, &noise, story, sizeof story, &d);
+        double x = grammar_nats(&g, &d);
+        chars += y;
+        cost += x;
+        squares += (x - h * y) * (x - h * y);
+    }
+    double counted = cost / chars, error = sqrt(squares) / chars;
+    EXPECT(fabs(counted - h) < 5 * error, "counted %.6f, computed %.6f, "
+           "standard error %.6f", counted, h, error);
+    EXPECT(error < 0.004 * h, "an entropy that is 2 %% wrong is seen");
+    test_say("entropy %.6f nats per character; %u stories cost %.6f "
+             "(standard error %.6f)", h, stories, counted, error);
+}
+
+TEST(a_text_costs_what_its_choices_cost)
+{
+    Grammar g;
+    Derivation d;
+    long n = 0, chars;
+    double cost = 0;
+    story_grammar(&g);
+    for (uint32_t story = 0; n < MB; story++) {
+        Rng noise = rng_new(3, RNG_STORY, story);
+        n += grammar_write(&g, &noise, text + n, (long)sizeof text - n, &d);
+        cost += grammar_nats(&g, &d);
+    }
+    double nats = story_nats(text, n, &chars);
+    EXPECT(fabs(nats - cost) < 1e-6 * cost && chars == n, "%.9g nats for %ld "
+           "characters, not %.9g for %ld", nats, chars, cost, n);
+    nats = story_nats(text + 5, n - 5, &chars);
+    EXPECT(nats < cost - 10 && nats > cost - 200 && chars < n - 100,
+           "without the first story, of which the beginning is missing");
+    nats = story_nats("Hugo lived.\n\nHu", 15, &chars);
+    EXPECT(nats <= 0 && chars == 0, "no story");
+}
+
+/* ---- writing ---- */
+
+static uint64_t fnv1a(const char *s, long n)
+{
+    uint64_t h = 0xcbf29ce484222325;
+    for (long i = 0; i < n; i++)
+        h = (h ^ (unsigned char)s[i]) * 0x100000001b3;
+    return h;
+}
+
+TEST(the_same_seed_writes_the_same_bytes)
+{
+    static char again[MB];
+    story_write(text, MB, STORY_SEED);
+    story_write(again, MB, STORY_SEED);
+    EXPECT(!memcmp(text, again, MB), "twice the same");
+    EXPECT(fnv1a(text, MB) == 0x457f2b3c1dc581e0, "FNV-1a 0x%016llx",
+           (unsigned long long)fnv1a(text, MB));
+    for (long n = 0; n < 3000; n += 7) {
+        memset(again, '#', 4000);
+        story_write(again, n, STORY_SEED);
+        EXPECT(!memcmp(text, again, (size_t)n) && again[n] == '#',
+               "the first %ld bytes and no more", n);
+    }
+    story_write(again, MB, STORY_SEED + 1);
+    EXPECT(memcmp(text, again, 200), "another seed");
+    story_write(again, MB, STORY_SEED + ((uint64_t)1 << 40));
+    EXPECT(memcmp(text, again, 200), "all 64 bits of the seed count");
+}
+
+TEST(the_text_is_pleasant_to_read)
+{
+    long count[128] = {0}, lines = 0, empty = 0, longest = 0, length = 0;
+    int different = 0;
+    bool ascii = true;
+    story_write(text, MB, STORY_SEED);
+    for (long i = 0; i < MB; i++) {
+        unsigned char c = (unsigned char)text[i];
+        ascii = ascii && c < 127 && (c == '\n' || c >= ' ');
+        count[c & 127]++;
+        if (c != '\n') { length++; continue; }
+        if (length > longest) longest = length;
+        empty += length == 0;
+        lines += length > 0;
+        length = 0;
+    }
+    for (int c = 0; c < 128; c++) different += count[c] > 0;
+    EXPECT(ascii, "printable ASCII and newlines");
+    EXPECT(different >= 40 && different <= 60, "%d characters", different);
+    EXPECT(longest < 80, "a line of %ld characters", longest);
+    EXPECT(count['"'] % 2 == 0 || text[MB - 1] != '\n', "quotes in pairs");
+    test_say("%d characters; %.1f lines of %.1f characters a story, the "
+             "longest %ld", different, (double)lines / (double)empty,
+             (double)(MB - empty) / (double)lines, longest);
+}
+
+/* ---- judging ---- */
+
+TEST(what_is_written_is_judged_right)
+{
+    story_write(text, MB, 11);
+    StoryScore s = story_judge(text, MB);
+    EXPECT(s.sentences > 20000 && s.correct == s.sentences &&
+           s.consistent == s.sentences, "of %ld, %ld are correct and %ld "
+           "consistent", s.sentences, s.correct, s.consistent);
+    EXPECT(s.stories > 1000 && s.whole == s.stories, "of %ld stories %ld are "
+           "whole", s.stories, s.whole);
+    for (long i = 0; i < 500; i++) {
+        s = story_judge(text + 37 * i, 900 + i);
+        EXPECT(s.sentences > 10 && s.consistent == s.sentences &&
+               s.whole == s.stories, "cut out at %ld: %ld of %ld", 37 * i,
+               s.consistent, s.sentences);
+    }
+}
+
+static StoryScore judge(const char *s)
+{
+    return story_judge(s, (long)strlen(s));
+}
+
+static StoryScore judge_one(const char *sentence)
+{
+    char line[200];
+    snprintf(line, sizeof line, "\n%s\n", sentence);
+    return judge(line);
+}
+
+static const char *const right[] = {
+    "Tom lived by the sea.",
+    "One windy morning Mia lost her red kite.",
+    "Their best friend was a goat named Moss.",
+    "They were not under the bed.",
+    "It was not under the bed.",
+    "\"Where are our boots?\" cried Kit and Meg.",
+    "\"Where is my kite?\" cried Tom.",
+    "Kit and Meg were so sad that they could not eat.",
+    "The crows shook their heads.",
+    "\"They are too red for us,\" said the frogs.",
+    "\"Is this yours?\" asked Ada.",
+    "Through the wood they met two crows.",
+    "And there they were, as blue as ever."
+};
+static const char *const wrong[] = {
+    "Mia was so sad that he could not eat.",            /* agreement */
+    "Kit and Meg was so sad that they could not eat.",
+    "One windy morning Mia lost his red kite.",
+    "Kit and Meg saw a crows by the well.",
+    "It were not under the bed.",
+    "They was not under the bed.",
+    "\"Where are my kite?\" cried Tom.",
+    "\"Where is my boots?\" cried Tom.",
+    "\"Where is our kite?\" cried Tom.",
+    "\"Is these yours?\" asked Ada.",
+    "The crows shook its head.",
+    "The fox shook their heads.",
+    "\"Not ours,\" said the fox.",
+    "\"May we have some pea soup?\" asked the fox.",
+    "She had an cat named Pip.",
+    "\"Where is my kite? cried Tom.",             /* quotation */
+    "Where is my kite?\" cried Tom.",
+    "\"No\" said the fox.",
+    "\"No,\" said the fox.\"",
+    "'No,' said the fox.",
+    "\"No,\" said a fox.",
+    "Bob lived by the sea.",                        /* words */
+    "Tom lived by the lake.",
+    "Tom livd by the sea.",
+    "Tom livved by the sea.",
+    "Tom lived by the well.",
+    "The cat shook its head.",
+    "\"No,\" said the Tom.",
+    "Tom  lived by the sea.",                       /* spacing */
+    " Tom lived by the sea.",
+    "Tom lived by the sea .",
+    "Tom lived by the sea. ",
+    "Tomlived by the sea.",
+    "\"No,\"said the fox.",
+    "Tom lived by the sea\t.",
+    "Tom lived by the sea",                         /* the end */
+    "Tom lived by the sea..",
+    "Tom lived by the sea!",
+    "Tom lived by the sea. He had a cat named Pip.",
+    "Tom lived by",
+    "lived by the sea.",
+    ".",
+    "tom lived by the sea.",                        /* capitals */
+    "through the wood they met a fox.",
+    "So they walked Through the wood.",
+    "TOM lived by the sea.",
+    "Lived Tom by the sea.",                        /* order */
+    "Tom lived by the the sea.",
+    "Tom lived lived by the sea.",
+    "Tom lived by the \xc3\xa9tang."
+};
+
+TEST(single_sentences_are_judged)
+{
+    for (size_t i = 0; i < sizeof right / sizeof right[0]; i++) {
+        StoryScore s = judge_one(right[i]);
+        EXPECT(s.sentences == 1 && s.correct == 1, "%s", right[i]);
+    }
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        StoryScore s = judge_one(wrong[i]);
+        EXPECT(s.sentences == 1 && s.correct == 0, "%s", wrong[i]);
+    }
+}
+
+/* One character deleted, doubled or replaced: a few such sentences are
+ * correct by chance, as when a song is sung a second time by somebody. */
+TEST(a_changed_character_is_seen)
+{
+    Rng noise = rng_new(1, RNG_TEST, 0);
+    int accepted = 0, tried = 0;
+    story_write(text, 50000, STORY_SEED);
+    text[50000] = 0;
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+        char other[100];
+        size_t n = strlen(line), at = rng_below(&noise, (uint32_t)n);
+        uint32_t way = rng_below(&noise, 3);
+        if (line + n == text + 50000) break;
+        char c = (char)('a' + rng_below(&noise, 26));
+        if (way == 2 && c == line[at]) continue;
+        snprintf(other, sizeof other, "%.*s%c%s", (int)at, line,
+                 way == 0 ? '#' : way == 1 ? line[at] : c,
+                 line + at + (way == 2));
+        if (way == 0)
+            memmove(other + at, other + at + 2, n - at);
+        tried++;
+        accepted += judge_one(other).correct != 0;
+    }
+    EXPECT(tried > 1000, "%d", tried);
+    EXPECT(accepted < tried / 200, "%d of %d accepted", accepted, tried);
+}
+
+TEST(names_must_return)
+{
+    StoryScore s = judge("\nTom lived by the sea.\nHe had a cat named Pip.\n"
+        "One windy morning Tom lost his red boots.\n"
+        "\"We will find them,\" said Pip.\n");
+    EXPECT(s.sentences == 4 && s.consistent == 4, "%ld", s.consistent);
+    s = judge("\nTom lived by the sea.\nShe had a cat named Pip.\n");
+    EXPECT(s.correct == 2 && s.consistent == 1, "she is not Tom");
+    s = judge("\nTom lived by the sea.\nHe had a cat named Pip.\n"
+        "One windy morning Mia lost her red boots.\n");
+    EXPECT(s.correct == 3 && s.consistent == 2, "Mia is not Tom");
+    s = judge("\nTom lived by the sea.\nHe had a cat named Pip.\n"
+        "One windy morning Tom lost his red boots.\n"
+        "\"Where is my kite?\" cried Tom.\n");
+    EXPECT(s.correct == 4 && s.consistent == 3, "a kite is not boots");
+    s = judge("\nTom lived by the sea.\nHe had a cat named Pip.\n"
+        "The dog could read a map.\n");
+    EXPECT(s.correct == 3 && s.consistent == 2, "a dog is not a cat");
+    s = judge("\nSoon a fox came along.\n\"Where are you going?\" asked the "
+        "frogs.\n\nThe toad shook its head.\n");
+    EXPECT(s.correct == 3 && s.consistent == 2, "frogs are no fox, but a new "
+           "story may have a toad");
+    s = judge("\nThe toad shook its head.\n\"No,\" said the fox.\n");
+    EXPECT(s.correct == 2 && s.consistent == 1, "what was not introduced "
+           "is remembered too");
+}
+
+TEST(whole_stories_are_counted)
+{
+    long n = 0;
+    while (n < 20000) {                     /* a text of whole stories */
+        story_write(text, ++n, 4);
+        if (n > 19000 && text[n - 1] == '\n' && text[n - 2] == '\n') break;
+    }
+    StoryScore s = story_judge(text, n);
+    EXPECT(s.stories > 20 && s.whole == s.stories, "all but the first");
+    long stories = s.stories;
+    char *line = strstr(text + 5000, "\n\n") + 2, *end = strchr(line, '\n');
+    memmove(line, end + 1, (size_t)(text + n - end - 1));
+    s = story_judge(text, n - (end + 1 - line));
+    EXPECT(s.stories == stories && s.whole == stories - 1, "one without its "
+           "first line: %ld of %ld", s.whole, s.stories);
+}
+
+TEST(texts_of_any_kind_are_judged)
+{
+    StoryScore s = story_judge("", 0);
+    EXPECT(s.sentences == 0 && s.stories == 0, "nothing");
+    s = judge("Tom lived by the sea.");
+    EXPECT(s.sentences == 0, "no newline: nothing that is whole");
+    s = judge("d by the sea.\nTom lived by the sea.\nHe ha");
+    EXPECT(s.sentences == 1 && s.consistent == 1, "without both ends");
+    s = judge("\n\n\n\n");
+    EXPECT(s.sentences == 0 && s.stories == 2 && s.whole == 0, "empty");
+    s = story_judge("\nTom\0lived by the sea.\n", 24);
+    EXPECT(s.sentences == 1 && s.correct == 0, "NUL");
+    Rng noise = rng_new(2, RNG_TEST, 0);
+    for (int i = 0; i < 20000; i++) text[i] = (char)rng_below(&noise, 256);
+    s = story_judge(text, 20000);
+    EXPECT(s.sentences > 10 && s.correct == 0, "noise");
+}
+
+/* ---- mistakes in a page ---- */
+
+static void compile(void *rows)
+{
+    Grammar g;
+    int n = 0;
+    for (const Row *r = rows; r[n].text; ) n++;
+    grammar_compile(&g, rows, n);
+}
+
+static void recall_before_choice(void *unused)
+{
+    Grammar g;
+    char out[9];
+    Rng noise = rng_new(0, RNG_STORY, 0);
+    (void)unused;
+    COMPILE(&g, {0, "s"}, {1, "[a] <a>"}, {0, "a"}, {1, "x"});
+    grammar_write(&g, &noise, out, 9, NULL);
+}
+
+TEST(mistakes_in_a_page_are_named)
+{
+#define DIES(word, ...) \
+    EXPECT_DIES(EXIT_INTERNAL, compile, ((Row[]){__VA_ARGS__, {0, NULL}}), \
+                "grammar:", word)
+    DIES("\"b\"", {0, "s"}, {1, "<b>"}, {0, "a"}, {1, "x"});
+    DIES("<s>", {0, "s"}, {1, "x<s>"});
+    DIES("<s>", {0, "s"}, {1, "x"}, {0, "a"}, {1, "<s>"});
+    DIES("\"x\"", {0, "s"}, {1, "<a>"}, {0, "a/b"}, {1, "x"});
+    DIES("\"x/y/z\"", {0, "s"}, {1, "<a>"}, {0, "a/b"}, {1, "x/y/z"});
+    DIES("\"x <a\"", {0, "s"}, {1, "x <a"}, {0, "a"}, {1, "x"});
+    DIES("\"x <>\"", {0, "s"}, {1, "x <>"}, {0, "a"}, {1, "x"});
+    DIES("\"\"", {0, "s"}, {1, ""});
+    DIES("head", {1, "x"}, {0, "s"}, {1, "x"});
+    DIES("weight", {0, "s"}, {-1, "x"});
+    DIES("nothing stands", {0, "s"}, {1, "<a>"}, {0, "a"});
+    DIES("two things", {0, "s"}, {1, "<a>"}, {0, "a/b"}, {1, "x/y"},
+         {0, "b"}, {1, "z"});
+    DIES("[a]", {0, "s"}, {1, "<a> [a]"}, {0, "a"}, {1, "x<b>"},
+         {0, "b"}, {1, "x"});
+    EXPECT_DIES(EXIT_INTERNAL, recall_before_choice, NULL, "[a]");
+}
