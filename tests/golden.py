@@ -1,9 +1,17 @@
 #!/usr/bin/env python3
 """Golden values from PyTorch in double precision.
 
-    golden.py ops       C initialisers for the specs in src/ops/*.c
+    golden.py ops       prints C initialisers for the specs in src/ops/*.c
+    golden.py models    writes tests/golden/PLACEMENT.txt: the loss and the
+                        gradients of a small model, and its losses in 100
+                        steps of AdamW, for tests/golden_test.c
+
+Recorded with PyTorch 2.15.0 (pip install torch). Nothing here shares code
+with the engine: the equations are written again, from the papers.
 """
 import sys
+from pathlib import Path
+
 import torch
 import torch.nn.functional as F
 
@@ -111,5 +119,120 @@ def golden_ops():
         print('        .source = "PyTorch, double: tests/golden.py"},\n')
 
 
+# ---------------------------------------------------------------------------
+# The model. A new placement is a line in PLACEMENTS.
+
+L, D, HEADS, CONTEXT, VOCAB = 2, 6, 2, 5, 7
+B, T, STEPS = 2, 5, 100
+LR, BETAS, EPS, DECAY = 1e-3, (0.9, 0.98), 1e-8, 0.1
+
+
+def norm(p, name, x):
+    return F.layer_norm(x, (D,), p[name + ".weight"], p[name + ".bias"], 1e-5)
+
+
+def linear(p, name, x):             # weights are (in, out)
+    return x @ p[name + ".weight"] + p[name + ".bias"]
+
+
+def attend(p, at, x):
+    h = attention(linear(p, at + ".attn.c_attn", x), HEADS)
+    return linear(p, at + ".attn.c_proj", h)
+
+
+def mlp(p, at, x):
+    h = F.gelu(linear(p, at + ".mlp.c_fc", x), approximate="tanh")
+    return linear(p, at + ".mlp.c_proj", h)
+
+
+# name: (the equation, is there a final norm?); f the branch, n its norm
+PLACEMENTS = {
+    "pre": (lambda x, f, n: x + f(n(x)), True),
+    "post": (lambda x, f, n: n(x + f(x)), False),
+}
+
+
+def loss(p, placement, ids, targets):
+    put, final = PLACEMENTS[placement]
+    x = p["wte.weight"][ids] + p["wpe.weight"][:T]
+    for layer in range(L):
+        at = f"h.{layer}"
+        x = put(x, lambda z: attend(p, at, z),
+                lambda z: norm(p, at + ".ln_1", z))
+        x = put(x, lambda z: mlp(p, at, z),
+                lambda z: norm(p, at + ".ln_2", z))
+    if final:
+        x = norm(p, "ln_f", x)
+    logits = x @ p["lm_head.weight"].T
+    return F.cross_entropy(logits.view(-1, VOCAB), targets.flatten())
+
+
+def shapes(placement):
+    yield "wte.weight", (VOCAB, D)
+    yield "wpe.weight", (CONTEXT, D)
+    yield "lm_head.weight", (VOCAB, D)
+    for layer in range(L):
+        for name, size in (("ln_1", (D,)), ("attn.c_attn", (D, 3 * D)),
+                           ("attn.c_proj", (D, D)), ("ln_2", (D,)),
+                           ("mlp.c_fc", (D, 4 * D)),
+                           ("mlp.c_proj", (4 * D, D))):
+            yield f"h.{layer}.{name}.weight", size
+            yield f"h.{layer}.{name}.bias", size[-1:]
+    if PLACEMENTS[placement][1]:
+        yield "ln_f.weight", (D,)
+        yield "ln_f.bias", (D,)
+
+
+def weights(placement):
+    """Mixed integers (murmur3's finaliser), so that C makes the same ones."""
+    p, start, mask = {}, 0, 2**32 - 1
+    for name, shape in shapes(placement):
+        n = torch.Size(shape).numel()
+        values = []
+        for i in range(start, start + n):
+            h = i * 2654435761 & mask
+            h = (h ^ h >> 16) * 0x85EBCA6B & mask
+            h = (h ^ h >> 13) * 0xC2B2AE35 & mask
+            values.append((h ^ h >> 16) / 2**31 - 1)
+        gain = ".ln_" in "." + name and name.endswith("weight")
+        p[name] = (float(gain) + 0.4 * torch.tensor(values)).view(shape)
+        p[name].requires_grad_()
+        start += n
+    return p
+
+
+def golden_model(placement):
+    p = weights(placement)
+    k = torch.arange(B * T)
+    ids, targets = (k * k + 3 * k) % VOCAB, (5 * k + 2) % VOCAB
+    batch = ids.view(B, T), targets.view(B, T)
+    first = loss(p, placement, *batch)
+    first.backward()
+    lines = [f"loss {first.item():.17g}"]
+    for name, w in p.items():
+        lines.append(f"gradient {name} {w.numel()}")
+        lines += [f"{g:.17g}" for g in w.grad.flatten().tolist()]
+    groups = [{"params": [w for w in p.values() if w.dim() > 1],
+               "weight_decay": DECAY},
+              {"params": [w for w in p.values() if w.dim() == 1],
+               "weight_decay": 0.0}]
+    adam = torch.optim.AdamW(groups, lr=LR, betas=BETAS, eps=EPS)
+    lines.append(f"trace {STEPS}")
+    for _ in range(STEPS):
+        adam.zero_grad()
+        y = loss(p, placement, *batch)
+        y.backward()
+        adam.step()
+        lines.append(f"{y.item():.17g}")
+    return "\n".join(lines) + "\n"
+
+
+def golden_models():
+    folder = Path(__file__).parent / "golden"
+    folder.mkdir(exist_ok=True)
+    for placement in PLACEMENTS:
+        (folder / f"{placement}.txt").write_text(golden_model(placement))
+
+
 if __name__ == "__main__":
-    {"ops": golden_ops}[sys.argv[1]]()
+    {"ops": golden_ops, "models": golden_models}[sys.argv[1]]()
