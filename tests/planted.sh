@@ -111,6 +111,13 @@ all() {
     plant "gradient buffers not cleared" src/tape.c \
         'return memset(buffer, 0, bytes);' 'return buffer;' \
         every_element
+    plant "AdamW without bias correction" src/optim.c \
+        'const real r1 = (real)(1 / (1 - power(c->beta1, t)));' \
+        'const real r1 = 1;' \
+        as_pytorch
+    plant "gains decay" models/gpt.c \
+        '.decay = shape.ndim > 1' '.decay = true' \
+        as_pytorch
 }
 
 if [ $# -eq 1 ]; then       # share 0 or 1, in a copy made below
