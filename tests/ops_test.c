@@ -638,22 +638,17 @@ static void thread_case(Case *c)
         arena_free(&tape.arena);
     }
 }
-#endif
 
 static void any_threads(const OpSpec *op)
 {
-#ifdef _OPENMP
     for (int k = 0; k < CASES; k++) {
         Case c;
         case_new(&c, op, k);
         thread_case(&c);
         case_free(&c);
     }
-#else
-    (void)op;
-    SKIP("built without OpenMP: one thread only");
-#endif
 }
+#endif
 
 /* ------------------------------------------------------------------------
  * The list: the ops of the folder, and variants that their adapters leave
@@ -717,6 +712,11 @@ static const char this_file[] = __FILE__;
 #else
 #define GRADIENT(op)
 #endif
+#ifdef _OPENMP
+#define THREADS(op) PROPERTY(op, any_threads)
+#else
+#define THREADS(op)
+#endif
 #define VARIANT(op)                                                         \
     GRADIENT(op)                                                            \
     PROPERTY(op, output_shape)                                              \
@@ -725,7 +725,7 @@ static const char this_file[] = __FILE__;
     PROPERTY(op, without_gradient)                                          \
     PROPERTY(op, evaluation)                                                \
     PROPERTY(op, golden)                                                    \
-    PROPERTY(op, any_threads)
+    THREADS(op)
 
 #define OP(op)                                                              \
     extern const OpSpec op_##op##_spec;                                     \
