@@ -58,9 +58,10 @@ build/f64/%.o: %.c build/flags build/op_list.h
 	$(CC) $(CFLAGS) -DREAL_DOUBLE $(INCLUDE) -MMD -c $< -o $@
 
 # The folder is the registry: one line OP(name) for every file in src/ops.
-build/op_list.h: $(OPS) src/ops
+build/op_list.h: FORCE
 	@mkdir -p build
-	@for f in $(OPS); do echo "OP($$(basename $$f .c))"; done > $@
+	@for f in $(OPS); do echo "OP($$(basename $$f .c))"; done > $@.new
+	@cmp -s $@.new $@ || cp $@.new $@
 
 # Changes only when the compiler or a flag does, and then all is rebuilt.
 build/flags: FORCE

@@ -2,10 +2,11 @@
 #include "generate.h"
 #include "kernels.h"
 
-/* Is token i among the k likeliest? */
+/* Is token i among the k likeliest? All are where k is 0. */
 static bool among_top(const real *logits, int V, int i, int k)
 {
     int above = 0;
+    if (k == 0) return true;
     for (int j = 0; j < V && above < k; j++)
         above += logits[j] > logits[i] || (logits[j] == logits[i] && j < i);
     return above < k;
@@ -15,7 +16,7 @@ int draw_token(const real *logits, int V, Sampling how, Rng *noise)
 {
     real m = row_max(V, logits);
     double total = 0, left, u = rng_uniform(noise);
-    int k = how.top_k > 0 ? how.top_k : V, last = 0;
+    int last = 0;
     if (how.temperature == 0) {
         while (logits[last] != m) last++;
         return last;
@@ -23,7 +24,7 @@ int draw_token(const real *logits, int V, Sampling how, Rng *noise)
     for (int pass = 0; pass < 2; pass++) {
         left = u * total;
         for (int i = 0; i < V; i++) {
-            if (!among_top(logits, V, i, k)) continue;
+            if (!among_top(logits, V, i, how.top_k)) continue;
             double x = (double)(logits[i] - m) / how.temperature;
             double p = (double)kexp((real)x);
             if (pass == 0) total += p;

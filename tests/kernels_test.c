@@ -98,7 +98,8 @@ TEST(another_order_would_give_other_bits)
         x[half] = -big;
         real got = sum(16, x), dotted = dot(16, x, ones);
         EXPECT(got == (real)(half - 1), "tree, half %d: %g", half, (double)got);
-        EXPECT(dotted == (real)(half - 1), "dot, half %d: %g", half, (double)dotted);
+        EXPECT(dotted == (real)(half - 1), "dot, half %d: %g", half,
+               (double)dotted);
     }
     real chain[33] = {[0] = big, [16] = 1, [32] = -big};
     EXPECT(sum(33, chain) == 0, "a lane is not added in order of i");

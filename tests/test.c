@@ -7,6 +7,7 @@
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "kernels.h"
 #include "test.h"
 
 enum { MAX_TESTS = 512, JOBS = 2, SECONDS = 120, SKIPPED = 77 };
@@ -96,6 +97,7 @@ static Job start(const Test *t)
         dup2(fileno(job.output), STDOUT_FILENO);
         dup2(fileno(job.output), STDERR_FILENO);
         alarm(SECONDS);
+        thread_limit(1);        /* two tests run at a time as it is */
         t->run();
         fflush(stdout);
         _exit(failures != 0);

@@ -12,8 +12,12 @@
 
 enum { ROWS = 32 };
 
-/* ds: ROWS rows of scratch for each thread of the backward pass */
-typedef struct { int T, H, D; bool causal; real scale, *p, *ds; } Saved;
+/* ds: scratch of the backward pass, ROWS rows for each of `threads` */
+typedef struct {
+    int T, H, D, threads;
+    bool causal;
+    real scale, *p, *ds;
+} Saved;
 
 static int keys(const Saved *s, int t) { return s->causal ? t + 1 : s->T; }
 
@@ -67,6 +71,8 @@ static void backward(const Node *nd)
     const Saved *s = nd->saved;
     const Tensor *x = nd->in[0];
     int B = x->shape.dim[0], T = s->T, C = s->H * s->D;
+    CHECK(thread_count() <= s->threads, "attention: %d threads backward, %d "
+          "forward", thread_count(), s->threads);
     #pragma omp parallel for
     for (int bh = 0; bh < B * s->H; bh++) {
         int b = bh / s->H, c = bh % s->H * s->D;
@@ -86,10 +92,11 @@ Tensor *op_attention(Tape *tp, Tensor *qkv, int H, bool causal)
           H, 3 * H, shape_text(qkv->shape));
     Tensor *y = tape_tensor(tp, (Shape){3, {B, T, C}});
     Saved *s = tape_alloc(tp, sizeof *s);
-    size_t p = sizeof(real) * (size_t)B * (size_t)H * (size_t)T * (size_t)T;
-    size_t ds = sizeof(real) * (size_t)(thread_count() * ROWS) * (size_t)T;
-    *s = (Saved){T, H, C / H, causal, 1 / sqrt((real)(C / H)),
-                 tape_alloc(tp, p), tape_alloc(tp, ds)};
+    size_t row = sizeof(real) * (size_t)T;
+    *s = (Saved){T, H, C / H, thread_count(), causal,
+                 1 / sqrt((real)(C / H)),
+                 tape_alloc(tp, row * (size_t)(B * H * T)),
+                 tape_alloc(tp, row * (size_t)(thread_count() * ROWS))};
     #pragma omp parallel for
     for (int bh = 0; bh < B * H; bh++) {
         int b = bh / H, c = bh % H * s->D;

@@ -2,7 +2,7 @@
 # The checkers are checked: each line at the end plants one error in a scratch
 # copy of the sources, and the tests named there must fail. Needs `make
 # build/test64`; recompiles one file an error, two errors at a time.
-cd "$(dirname "$0")/.." || exit 70
+cd "$(dirname "$0")/../.." || exit 70
 
 # Replaces the one place in the file where the text stands.
 replace() {     # file, text, text instead
