@@ -6,7 +6,8 @@
 here=$(cd "$(dirname "$0")/.." && pwd)
 text=${SHAKESPEARE:-$here/../shared/data/tinyshakespeare.txt}
 if [ ! -f "$text" ]; then
-    echo "skipped  tests/shakespeare.sh: no copy of the text in $text"
+    echo "skipped: no copy of the text in $text"
+    echo "0 passed, 0 failed, 1 skipped"
     exit 0
 fi
 
@@ -17,7 +18,7 @@ cp "$here/data/get-shakespeare.sh" "$box/data"
 target=$box/data/tinyshakespeare.txt
 sed '1s/First/Fist!/' "$text" >"$box/wrong"
 head -c 1000000 "$text" >"$box/short"
-failed=0
+passed=0 failed=0
 
 # A curl that answers with a file, or fails as without a network.
 answer_with() {
@@ -43,12 +44,12 @@ check() {
         if [ "$status" = 0 ]; then [ ! -s "$box/err" ]
         else [ "$(grep -c '' "$box/err")" = 1 ] && grep -q "$word" "$box/err"
         fi
-    then echo "ok       tests/shakespeare.sh  $name"
+    then passed=$((passed + 1))
     else
-        echo "FAILED   tests/shakespeare.sh  $name: status $got, not $status"
+        echo "  FAILED $name: status $got, not $status"
         cat "$box/err"
         ls "$box/data"
-        failed=1
+        failed=$((failed + 1))
     fi
 }
 
@@ -73,13 +74,17 @@ rm "$target"
 answer_with "$text"
 check "download"                    0 ""
 check "download again"              0 ""
+before_full=$failed
 (
     trap '' XFSZ
     ulimit -f 100
     check "no space"                74 write --from "$text"
-    exit $failed
-) || failed=1
+    exit "$failed"
+)
+if [ $? -eq "$before_full" ]; then passed=$((passed + 1))
+else failed=$((failed + 1)); fi
 rm "$target"
 mkdir "$target"
 check "a folder in its place"       73 create --from "$text"
-exit $failed
+echo "$passed passed, $failed failed, 0 skipped"
+[ "$failed" -eq 0 ]
