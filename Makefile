@@ -5,7 +5,8 @@
 # CC=clang OPT=-O1 choose compiler and level; PORTABLE=1 leaves out
 # -march=native; OPENMP=no leaves out OpenMP. The bits do not change.
 
-CC       = $(firstword $(foreach c,gcc clang cc,$(shell command -v $c)))
+CC       = $(firstword $(foreach c,gcc clang cc,\
+             $(shell command -v $c 2>/dev/null)))
 OPT      = -O3
 WARN     = -Wall -Wextra -Wconversion -Wmissing-prototypes -Wvla
 # Without errno and traps a compiler may use vector code for sqrt and for
@@ -25,10 +26,10 @@ endif
 
 # Without OpenMP its pragmas are comments.
 QUIET    = $(if $(OPENMP_FLAG),,-Wno-unknown-pragmas)
-CFLAGS   = -std=c11 -pedantic $(OPT) $(MARCH) $(STRICT) $(OPENMP_FLAG) \
-           $(WARN) $(QUIET) $(DEFINES) $(EXTRA)
+FLAGS    = $(CFLAGS) -std=c11 -pedantic $(OPT) $(MARCH) $(STRICT) \
+           $(OPENMP_FLAG) $(WARN) $(QUIET) $(DEFINES) $(EXTRA)
 INCLUDE  = -Iinclude -Imodels -Idata -Ibuild
-LIBS     = -lm $(EXTRA)
+LIBS     = -lm
 
 OPS      = $(sort $(wildcard src/ops/*.c))
 LIB      = $(wildcard src/*.c src/kernels/*.c models/*.c data/*.c) $(OPS)
@@ -41,21 +42,21 @@ f64      = $(patsubst %.c,build/f64/%.o,$1)
 all: $(PROGRAMS)
 
 $(PROGRAMS): %: build/f32/src/cmd/%.o $(call f32,$(LIB))
-	$(CC) $(CFLAGS) $^ -o $@ $(LIBS)
+	$(CC) $(FLAGS) $^ -o $@ $(LIBS)
 
 build/test32: $(call f32,$(TESTS) $(LIB))
-	$(CC) $(CFLAGS) $^ -o $@ $(LIBS)
+	$(CC) $(FLAGS) $^ -o $@ $(LIBS)
 
 build/test64: $(call f64,$(TESTS) $(LIB))
-	$(CC) $(CFLAGS) $^ -o $@ $(LIBS)
+	$(CC) $(FLAGS) $^ -o $@ $(LIBS)
 
 build/f32/%.o: %.c build/flags build/op_list.h
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(INCLUDE) -MMD -c $< -o $@
+	$(CC) $(FLAGS) $(INCLUDE) -MMD -c $< -o $@
 
 build/f64/%.o: %.c build/flags build/op_list.h
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -DREAL_DOUBLE $(INCLUDE) -MMD -c $< -o $@
+	$(CC) $(FLAGS) -DREAL_DOUBLE $(INCLUDE) -MMD -c $< -o $@
 
 # The folder is the registry: one line OP(name) for every file in src/ops.
 build/op_list.h: FORCE
@@ -66,7 +67,7 @@ build/op_list.h: FORCE
 # Changes only when the compiler or a flag does, and then all is rebuilt.
 build/flags: FORCE
 	@mkdir -p build
-	@echo '$(CC) $(CFLAGS)' | cmp -s - $@ || echo '$(CC) $(CFLAGS)' > $@
+	@echo '$(CC) $(FLAGS)' | cmp -s - $@ || echo '$(CC) $(FLAGS)' > $@
 
 run: train
 	./train

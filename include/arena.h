@@ -1,6 +1,7 @@
-/* Arena: memory that is given back all at once. There are two in a run:
- * one for the parameters, and one for a training step, reset every step, so
- * that nothing in the loop is freed piece by piece, or forgotten. */
+/* Arena: memory that is given back all at once. There are two lifetimes: the
+ * run's (corpus, parameters, optimiser), and the step's, whose arena is reset
+ * every step, so that nothing in the loop is freed piece by piece, or
+ * forgotten. */
 #ifndef ARENA_H
 #define ARENA_H
 

@@ -23,8 +23,8 @@ typedef struct {
 extern Config config;
 extern const Flag config_flags[];
 
-/* Fills in the defaults that depend on other flags, and refuses what does
- * not go together (EXIT_USAGE). After flags_parse. */
+/* After flags_parse: fills in the defaults that depend on other flags, and
+ * refuses what does not go together (EXIT_USAGE). */
 void config_resolve(void);
 
 /* The corpus that --data names, into the arena. */

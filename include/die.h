@@ -1,7 +1,8 @@
 /* Errors end the program: one line on stderr that says what was wrong, what
  * was given and what would be right, and a defined exit status (the numbers
- * of BSD's sysexits.h where it has one). Nothing returns NULL or an error
- * code, so no caller has to look. */
+ * of BSD's sysexits.h where it has one). Ops and files return no NULL and no
+ * error code that a caller would have to look at; json.h is the exception,
+ * and says why. */
 #ifndef DIE_H
 #define DIE_H
 

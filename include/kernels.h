@@ -11,11 +11,9 @@
 #include "real.h"
 
 /* gemm: C (M,N) = start + A (M,K) B (K,N), row-major.
- * lda, ldb, ldc: elements from one row to the next, so that a matrix may be
- * a part of a wider one. ta: A is stored transposed, as (K,M); tb: B as (N,K).
- * start: where each element's sum begins. NULL is 0; C itself accumulates
- * (lds = ldc); a row of biases is used for every row with lds = 0. It is C
- * itself or does not overlap it.
+ * start (rows lds apart): where each element's sum begins. NULL: 0. C itself,
+ * with lds = ldc: adds to C. One row of biases, with lds = 0: the same for
+ * every row. start is C, or does not overlap it.
  *
  * Each element is ONE chain of fused multiply-adds over k = 0, 1, .. K-1:
  *     c = start[i*lds + j];  for k: c = fma(a_ik, b_kj, c);  C[i*ldc + j] = c
@@ -23,7 +21,7 @@
 typedef struct {
     const real *data;
     int ld;                 /* elements from one row to the next */
-    bool transposed;        /* stored as the transpose of what is meant */
+    bool transposed;        /* memory holds (K,M) for A, (N,K) for B */
 } Matrix;
 void gemm(int M, int N, int K, Matrix A, Matrix B,
           const real *start, int lds, real *C, int ldc);
@@ -39,12 +37,18 @@ real dot_dev(int n, const real *x, const real *y, const real *z, real mu);
 /* max_i x_i, n >= 1. A NaN anywhere gives NaN. */
 real row_max(int n, const real *x);
 
-/* Sums down the columns: out_c += sum_n x_nc, each a chain in order of n;
- * x is (N,C). Threads divide the columns. */
-void add_columns(int N, int C, const real *x, real *out);
+/* y_i = exp(x_i - m), and their sum */
+real exp_row(int n, const real *x, real m, real *y);
 
-/* Columns that one thread takes at a time: a cache line of floats. */
+/* Sums down the columns, each a chain in order of n; x, y are (N,C). Threads
+ * divide the columns, COLUMNS at a time: a cache line of floats.
+ *     out_c += sum_n x_nc
+ *     out_c += sum_n y_nc (x_nc - mu_n) r_n       mu NULL: 0 */
 enum { COLUMNS = 16 };
+void add_columns(int N, int C, const real *x, real *out);
+void add_columns_normed(int N, int C, const real *y, const real *x,
+                        const real *mu, const real *r, real *out);
+
 static inline int least(int a, int b) { return a < b ? a : b; }
 
 /* How many threads a parallel loop may use, and which one this is. Scratch

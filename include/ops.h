@@ -20,8 +20,9 @@
  * B sequences of T tokens, C channels (width), H heads of D = C/H, V the
  * vocabulary, N rows, K and M inputs and outputs of a linear map.
  *
- * All take the tape first and return a new tensor of the step. A shape that
- * does not fit ends the program with one line (EXIT_INTERNAL). To add an op:
+ * All take the tape first and return a new tensor of the step. Integers (ids)
+ * are not copied: they stay as they are until tape_reset. A shape that does
+ * not fit ends the program with one line (EXIT_INTERNAL). To add an op:
  * `make newop NAME=silu` (see README). */
 #ifndef OPS_H
 #define OPS_H

@@ -9,11 +9,15 @@
 #ifndef REAL_H
 #define REAL_H
 
-#ifdef __FAST_MATH__
+#include <float.h>
+#include <tgmath.h>
+
+#if defined __FAST_MATH__ || __FINITE_MATH_ONLY__
 #error "plumb needs IEEE arithmetic: build without -Ofast and -ffast-math"
 #endif
-
-#include <tgmath.h>
+#if FLT_EVAL_METHOD != 0
+#error "plumb needs floats that are rounded as floats: on x86-32, -mfpmath=sse"
+#endif
 
 #ifdef REAL_DOUBLE
 typedef double real;

@@ -20,7 +20,7 @@ typedef struct Node Node;
 struct Node {
     const char *op;                     /* the name, for messages */
     void (*backward)(const Node *);     /* adds to in[i]->grad if not NULL */
-    Tensor *in[MAX_IN], *out;           /* unused inputs are NULL */
+    Tensor *in[MAX_IN], *out;           /* the inputs first, then NULLs */
     void *saved;                        /* the op's own notes from forward */
     int layer;                          /* tape->layer at the time */
     Node *prev;
@@ -29,7 +29,6 @@ struct Node {
 typedef struct Tape {
     Arena arena;            /* holds the step: outputs, notes, nodes */
     bool recording;         /* false: evaluation and sampling */
-    bool keep_grads;        /* keep gradients of activations, to look at */
     bool find_nonfinite;    /* backward stops at the first bad gradient */
     int layer;              /* set by the model, copied into nodes; from 1;
                                0 is what comes before and after the layers */

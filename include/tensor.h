@@ -37,4 +37,7 @@ int  rows(const Tensor *x);                 /* product of the other axes */
 int  cols(const Tensor *x);                 /* the last axis */
 long size(const Tensor *x);                 /* rows times cols */
 
+/* No NaN and no infinity among n reals. */
+bool all_finite(long n, const real *x);
+
 #endif

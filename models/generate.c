@@ -18,7 +18,8 @@ int draw_token(const real *logits, int V, Sampling how, Rng *noise)
     double total = 0, left, u = rng_uniform(noise);
     int last = 0;
     if (how.temperature == 0) {
-        while (logits[last] != m) last++;
+        for (int i = 1; i < V; i++)
+            if (logits[i] > logits[last]) last = i;
         return last;
     }
     for (int pass = 0; pass < 2; pass++) {

@@ -47,8 +47,14 @@ Tensor *gpt_loss(Tape *tp, const GPT *m, const int *ids, const int *targets,
 enum { MODEL = -1 };
 typedef struct { int layer; const char *module; } Place;
 
+/* Two sublayers a layer, of a norm and two linear maps with two tensors each;
+ * wte, wpe, lm_head; ln_f with two. */
+static int params_at_most(const GPTConfig *c) { return 12 * c->layers + 5; }
+
 static Tensor *param(GPT *m, Shape shape, Place at, const char *kind)
 {
+    CHECK(m->nparam < params_at_most(&m->config), "gpt: %d parameters, room "
+          "for no more", m->nparam);
     Param *p = &m->param[m->nparam++];
     *p = (Param){.t = tensor_param(&m->arena, shape), .decay = shape.ndim > 1};
     if (at.layer == MODEL)
@@ -68,9 +74,9 @@ static Tensor *vector(GPT *m, int n, real value, Place at, const char *kind)
 
 /* W ~ N(0, std^2). Every matrix draws from a stream of its own, so that the
  * first layers start alike whatever the depth, the placement and the flags. */
-static Tensor *matrix(GPT *m, int rows, int cols, real std, Place at)
+static Tensor *matrix(GPT *m, int in, int out, real std, Place at)
 {
-    Tensor *W = param(m, (Shape){2, {rows, cols}}, at, "weight");
+    Tensor *W = param(m, (Shape){2, {in, out}}, at, "weight");
     Rng r = rng_new(m->config.seed, RNG_INIT, m->nmatrix++);
     for (long i = 0; i < size(W); i++) W->data[i] = std * rng_normal(&r);
     return W;
@@ -120,8 +126,8 @@ static Sublayer branch_new(GPT *m, int layer, int heads)
 
 /* Embeddings: their sum, the stream, starts with variance 1. The head: std
  * 1/4 / sqrt(d) gives logits of variance 1/16 on a stream of variance 1, and
- * a first loss of about log V + 1/32. Tied, the head's std is the token
- * embedding's, and the positions make up for the rest of the variance. */
+ * a first loss of about log V + 1/32. Tied, both have the head's std, and
+ * the positions supply the rest of the variance. */
 static void embeddings_new(GPT *m)
 {
     const GPTConfig *c = &m->config;
@@ -137,13 +143,14 @@ static void embeddings_new(GPT *m)
 void gpt_new(GPT *m, GPTConfig config)
 {
     const GPTConfig *c = &config;
-    size_t n = (size_t)c->layers;
     CHECK(c->heads >= 1 && c->width % c->heads == 0,
           "gpt: the width is a multiple of the heads, got %d and %d",
           c->width, c->heads);
     *m = (GPT){.config = config};
-    m->param = arena_alloc(&m->arena, (12 * n + 5) * sizeof *m->param);
-    m->branch = arena_alloc(&m->arena, 2 * n * sizeof *m->branch);
+    m->param = arena_alloc(&m->arena, (size_t)params_at_most(c)
+                                      * sizeof *m->param);
+    m->branch = arena_alloc(&m->arena, (size_t)(2 * c->layers)
+                                       * sizeof *m->branch);
     embeddings_new(m);
     for (int i = 0; i < 2 * c->layers; i++)
         m->branch[i] = branch_new(m, i / 2, i % 2 ? 0 : c->heads);

@@ -30,7 +30,7 @@ typedef struct {
 typedef struct { Tensor *g, *b; } Norm;         /* gain, bias: (d) */
 typedef struct { Tensor *W, *b; } Linear;       /* (in, out), (out) */
 
-/* F: what a residual branch computes, without its norm:
+/* A branch F(x), and the norm N that the placement puts before or after it.
  *   attention   out(attend(in(x)))     in (d,3d)   out (d,d)
  *   MLP         out(gelu(in(x)))       in (d,4d)   out (4d,d) */
 typedef struct {

@@ -4,8 +4,9 @@
  *   pre     x + F(N(x))    (Radford et al. 2019, GPT-2)
  *   post    N(x + F(x))    (Vaswani et al. 2017; Radford et al. 2018, GPT-1)
  *
- * In pre the stream itself is never normalised: its gradient passes through
- * each layer as I + (something small). In post it passes through every N. */
+ * In pre the stream itself is never normalised: the Jacobian of a sublayer is
+ * I + d F(N(x)) / dx, and nothing scales the I. In post it is multiplied by
+ * the Jacobian of N, at every sublayer. */
 #include "gpt.h"
 
 static Tensor *pre(Tape *tp, Tensor *x, const Sublayer *f)

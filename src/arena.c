@@ -21,7 +21,8 @@ static Chunk *chunk_new(size_t size, Chunk *prev)
 void *arena_alloc(Arena *a, size_t bytes)
 {
     Chunk *c = a->last;
-    if (bytes > SIZE_MAX / 2) chunk_new(bytes, NULL);
+    if (bytes > SIZE_MAX / 4)
+        die(EXIT_MEMORY, "out of memory: %zu bytes more are needed", bytes);
     bytes = round_up(bytes);
     if (!c || c->size - c->used < bytes) {
         size_t size = c ? 2 * c->size : FIRST_CHUNK;

@@ -55,9 +55,9 @@ const Flag config_flags[] = {
         "sequences in a step"),
     FLAG_CHOICE("optimizer", NULL, &OPTIM.method, methods,
         "sgd: with momentum beta1"),
-    FLAG_REAL("lr", "learning_rate", &SCHED.rate, "(0,inf)",
+    FLAG_REAL("lr", "learning_rate", &SCHED.rate, "[1e-30,1e6]",
         "learning rate after the warmup"),
-    FLAG_REAL("min-lr", NULL, &SCHED.min_rate, "[0,inf)",
+    FLAG_REAL("min-lr", NULL, &SCHED.min_rate, "[0,1e6]",
         "what it decays to; not given: a tenth of lr"),
     FLAG_INT("warmup", "warmup_iters", &SCHED.warmup, "[0,1000000000]",
         "steps in which the rate rises from 0"),
@@ -89,23 +89,29 @@ const Flag config_flags[] = {
     FLAG_END
 };
 
+/* What must hold between flags; `from` is whose they are, for the message. */
+static void check(int status, const char *from)
+{
+    const Schedule *s = &config.schedule;
+    const GPTConfig *m = &config.model;
+    if (s->min_rate > s->rate)
+        die(status, "%s--min-lr=%g must not be above --lr=%g", from,
+            s->min_rate, s->rate);
+    if (m->width % m->heads)
+        die(status, "%s--width=%d must be a multiple of --heads=%d, as %d is",
+            from, m->width, m->heads, (m->width / m->heads + 1) * m->heads);
+    if ((long)config.batch * m->context > INT_MAX / (4 * m->width))
+        die(status, "%s--batch=%d times --context=%d must not be above %d at "
+            "--width=%d", from, config.batch, m->context,
+            INT_MAX / (4 * m->width), m->width);
+}
+
 void config_resolve(void)
 {
     Schedule *s = &config.schedule;
-    const GPTConfig *m = &config.model;
     if (s->steps == 0) s->steps = s->warmup > 1500 ? 2 * s->warmup : 3000;
     if (!flags_given(&s->min_rate)) s->min_rate = s->rate / 10;
-    if (s->min_rate > s->rate)
-        die(EXIT_USAGE, "--min-lr=%g is above --lr=%g: it must not be",
-            s->min_rate, s->rate);
-    if (m->width % m->heads)
-        die(EXIT_USAGE, "--width=%d is no multiple of --heads=%d: "
-            "%d would be", m->width, m->heads,
-            (m->width / m->heads + 1) * m->heads);
-    if ((long)config.batch * m->context * 4 * m->width > INT_MAX)
-        die(EXIT_USAGE, "--batch=%d --context=%d --width=%d: batch times "
-            "context times width must not be above %d", config.batch,
-            m->context, m->width, INT_MAX / 4);
+    check(EXIT_USAGE, "");
 }
 
 /* builtin, or builtin:BYTES. 0 if it is neither. */
@@ -142,7 +148,8 @@ const char *path_in(const char *dir, const char *name)
     char *p = path[turn++ % 2];
     if (snprintf(p, sizeof path[0], "%s/%s", dir, name)
         >= (int)sizeof path[0])
-        die(EXIT_CANTCREATE, "%.40s...: the path is too long", dir);
+        die(EXIT_CANTCREATE, "%.40s...: a path must not be longer than %d "
+            "bytes", dir, (int)sizeof path[0] - 1);
     return p;
 }
 
@@ -179,14 +186,16 @@ void config_save(const char *dir, const Text *text)
         die(EXIT_IO, "%s: cannot write: %s", path, strerror(errno));
 }
 
-static void load_flag(const char *path, const Json *j)
+/* Every flag must be there: a default of this version may be another. */
+static void load_flag(const char *path, const Json *flags, const Flag *f)
 {
-    const Flag *f = flags_find(config_flags, j->key, j->nkey);
+    const Json *j = json_get(flags, f->name);
+    if (!j) die(EXIT_DATA, "%s: \"%s\" is missing", path, f->name);
     const char *value = j->text;
     if (j->kind == JSON_BOOL) value = j->n ? "true" : "false";
-    if (!f || !value || !flags_set(f, value))
-        die(EXIT_DATA, "%s: byte %u: no flag of this version, or no value "
-            "for it: \"%.40s\"", path, j->at, j->key);
+    if (!value || !flags_set(f, value))
+        die(EXIT_DATA, "%s: byte %u: no value for \"%s\"; ./train --help "
+            "has the range", path, j->at, f->name);
 }
 
 static void load_vocabulary(Arena *a, const char *path, const Json *j,
@@ -207,7 +216,7 @@ static void load_vocabulary(Arena *a, const char *path, const Json *j,
 Text config_load(Arena *a, const char *dir)
 {
     const char *path = path_in(dir, "config.json");
-    char error[JSON_ERROR];
+    char error[JSON_ERROR], from[4100];
     size_t n;
     const char *bytes = text_read(a, path, &n);
     const Json *j = json_parse(a, bytes, n, error);
@@ -215,9 +224,11 @@ Text config_load(Arena *a, const char *dir)
     const Json *flags = json_get(j, "configuration");
     if (!flags || flags->kind != JSON_OBJECT)
         die(EXIT_DATA, "%s: no configuration that train has written", path);
-    for (const Json *f = flags->child; f; f = f->next) load_flag(path, f);
+    for (const Flag *f = config_flags; f->kind != KIND_END; f++)
+        if (f->kind != KIND_GROUP) load_flag(path, flags, f);
     Text text = {0};
     load_vocabulary(a, path, json_get(j, "vocabulary"), &text);
-    config_resolve();
+    snprintf(from, sizeof from, "%s: ", path);
+    check(EXIT_DATA, from);
     return text;
 }

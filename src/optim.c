@@ -2,10 +2,17 @@
 #include "kernels.h"
 #include "optim.h"
 
-/* Parameters are taken this many reals at a time: the unit of work for a
- * thread, and of the sums in grad_norm, whose order must not depend on how
- * many threads there are. */
+/* grad_norm adds up the squares of PIECE reals at a time in `real`, and the
+ * pieces in double, always in this order. */
 enum { PIECE = 4096 };
+
+/* Moments that fade away are 0 below the smallest normal number. Left alone
+ * they would stay denormal for ever (0.9 times the smallest rounds back to
+ * it), and denormals cost some processors a hundred times an addition. */
+static inline real fade(real x)
+{
+    return fabs(x) < (real)FLT_MIN ? 0 : x;
+}
 
 static real *zeros(Arena *a, long n)
 {
@@ -58,8 +65,8 @@ static void adamw(const OptimConfig *c, long n, real *w, real *g, real *m,
     #pragma omp parallel for
     for (long k = 0; k < n; k++) {
         real gk = g[k] * scale;
-        real mk = m[k] = b1 * m[k] + a1 * gk;
-        real vk = v[k] = b2 * v[k] + a2 * gk * gk;
+        real mk = m[k] = fade(b1 * m[k] + a1 * gk);
+        real vk = v[k] = fade(b2 * v[k] + a2 * gk * gk);
         w[k] -= rate * (mk * r1 / (sqrt(vk * r2) + eps) + decay * w[k]);
         g[k] = 0;
     }
@@ -71,7 +78,7 @@ static void sgd(const OptimConfig *c, long n, real *w, real *g, real *m,
     const real b1 = (real)c->beta1;
     #pragma omp parallel for
     for (long k = 0; k < n; k++) {
-        m[k] = b1 * m[k] + g[k] * scale;
+        m[k] = fade(b1 * m[k] + g[k] * scale);
         w[k] -= rate * (m[k] + decay * w[k]);
         g[k] = 0;
     }
@@ -92,15 +99,17 @@ void optim_step(Optim *o, real rate, real scale)
     }
 }
 
-/* 1 at the first step after the warmup; above 0 at the last, so that a rate
- * is positive even where min_rate is 0. */
+/* What is left of the rate after the warmup: 1 at its first step, and above 0
+ * at its last, so that a rate is positive even where min_rate is 0. The cosine
+ * is (1 + cos(pi (1 - left))) / 2 = sin(pi/2 left)^2, which does not cancel
+ * where little is left. */
 static double decayed(const Schedule *s, long step)
 {
-    const double pi = 3.14159265358979323846;
-    double done = (double)(step - s->warmup - 1) / (s->steps - s->warmup);
+    const double half_pi = 1.57079632679489662;
+    double left = (double)(s->steps - step + 1) / (s->steps - s->warmup), x;
     switch (s->decay) {
-    case DECAY_COSINE: return (1 + (double)kcos((real)(pi * done))) / 2;
-    case DECAY_LINEAR: return 1 - done;
+    case DECAY_COSINE: return x = (double)ksin((real)(half_pi * left)), x * x;
+    case DECAY_LINEAR: return left;
     default:           return 1;
     }
 }

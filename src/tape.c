@@ -53,17 +53,10 @@ static void grad_spare(Tape *tp, Tensor *x)
     x->grad = NULL;
 }
 
-static bool finite_all(long n, const real *x)
-{
-    long i = 0;
-    while (i < n && isfinite(x[i])) i++;
-    return i == n;
-}
-
 static bool grads_finite(const Node *nd)
 {
     for (int i = 0; i < MAX_IN && nd->in[i]; i++)
-        if (nd->in[i]->grad && !finite_all(size(nd->in[i]), nd->in[i]->grad))
+        if (nd->in[i]->grad && !all_finite(size(nd->in[i]), nd->in[i]->grad))
             return false;
     return true;
 }
@@ -78,12 +71,15 @@ const Node *tape_backward(Tape *tp, Tensor *y, const real *dy)
 
     for (Node *nd = tp->last; nd; nd = nd->prev) {
         if (!nd->out->grad) continue;           /* y does not depend on it */
+        /* Whatever uses nd->out came later on the tape and has been walked:
+         * its gradient is complete. That of an input begins here, if this
+         * is the input's last use. */
         for (int i = 0; i < MAX_IN && nd->in[i]; i++)
             if (nd->in[i]->wants_grad && !nd->in[i]->grad)
                 nd->in[i]->grad = grad_new(tp, size(nd->in[i]));
         nd->backward(nd);
         if (tp->find_nonfinite && !grads_finite(nd)) return nd;
-        if (!tp->keep_grads) grad_spare(tp, nd->out);
+        grad_spare(tp, nd->out);                /* nothing reads it now */
     }
     return NULL;
 }
@@ -92,7 +88,7 @@ const Node *tape_nonfinite(const Tape *tp)
 {
     const Node *first = NULL;
     for (const Node *nd = tp->last; nd; nd = nd->prev)
-        if (!finite_all(size(nd->out), nd->out->data)) first = nd;
+        if (!all_finite(size(nd->out), nd->out->data)) first = nd;
     return first;
 }
 

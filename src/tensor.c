@@ -63,3 +63,10 @@ const char *shape_text(Shape s)
 int  cols(const Tensor *x) { return x->shape.dim[x->shape.ndim - 1]; }
 long size(const Tensor *x) { return shape_size(x->shape); }
 int  rows(const Tensor *x) { return (int)(size(x) / cols(x)); }
+
+bool all_finite(long n, const real *x)
+{
+    long i = 0;
+    while (i < n && isfinite(x[i])) i++;
+    return i == n;
+}

@@ -119,6 +119,10 @@ void weights_load(const char *path, Param *param, int nparam)
         get(f, path, param[i].t->data, bytes_of(&param[i]));
     if (fgetc(f) != EOF)
         die(EXIT_DATA, "%s: the file goes on after the weights", path);
+    for (int i = 0; i < nparam; i++)
+        if (!all_finite(size(param[i].t), param[i].t->data))
+            die(EXIT_DATA, "%s: %s holds a value that is not finite", path,
+                param[i].name);
     checksum(param, nparam, blank);
     if (memcmp(hex, blank, sizeof hex - 1))
         die(EXIT_DATA, "%s: damaged: SHA-256 of the data is %s, the file says "

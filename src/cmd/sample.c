@@ -1,4 +1,5 @@
 /* sample: text from the weights that a run saved. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include "config.h"
@@ -68,6 +69,6 @@ int main(int argc, char **argv)
     }
     putchar('\n');
     if (fflush(stdout) || ferror(stdout))
-        die(EXIT_IO, "stdout: cannot write");
+        die(EXIT_IO, "stdout: cannot write: %s", strerror(errno));
     return 0;
 }

@@ -5,6 +5,7 @@
  * (optim_step): that is train_step, below main. The rest draws batches,
  * evaluates, and tells what is going on. */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -27,23 +28,24 @@ typedef struct {
     int   *ids, *targets;       /* (batch, context) */
     FILE  *metrics;
     Sha256 curve;               /* of the training losses, in order */
-    double start;               /* seconds */
+    long   step;
+    double start, shown;        /* seconds: of the run, of the last progress */
     bool   live;                /* a terminal: one line, drawn over */
+    real   val_loss;            /* of the last evaluation; 0 before it */
 } Run;
 
 typedef struct {
-    long   step;
-    real   loss, rate, grad_norm, val_loss;
+    real   loss, rate, grad_norm;
     bool   evaluated;
     double seconds;             /* that the step took */
 } Report;
 
 static void   begin(Run *r);
-static void   train_step(Run *r, Report *s);
+static Report train_step(Run *r);
 static real   evaluate(Run *r, int batches);
+static void   save(Run *r);
 static void   tell(Run *r, const Report *s);
 static void   finish(Run *r);
-static void   save(Run *r);
 
 int main(int argc, char **argv)
 {
@@ -52,11 +54,11 @@ int main(int argc, char **argv)
                 NULL, argc, argv);
     config_resolve();
     begin(&run);
-    for (long step = 1; step <= config.schedule.steps; step++) {
-        Report s = {.step = step};
-        train_step(&run, &s);
-        if (step % config.eval_interval == 0) {
-            s.val_loss = evaluate(&run, config.eval_iters);
+    while (run.step < config.schedule.steps) {
+        run.step++;
+        Report s = train_step(&run);
+        if (run.step % config.eval_interval == 0) {
+            run.val_loss = evaluate(&run, config.eval_iters);
             s.evaluated = true;
             save(&run);
         }
@@ -73,118 +75,6 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* One step of training. */
-
-/* Copies the windows of B sequences that begin at the offsets. */
-static void load_batch(Run *r, int B, const long *offset)
-{
-    int T = config.model.context;
-    size_t bytes = sizeof(int) * (size_t)T;
-    for (int b = 0; b < B; b++) {
-        memcpy(r->ids + b * T, r->text.ids + offset[b], bytes);
-        memcpy(r->targets + b * T, r->text.ids + offset[b] + 1, bytes);
-    }
-}
-
-/* Random windows, with replacement, of the characters from .. to - 1. */
-static void draw_batch(Run *r, Rng noise, long from, long to)
-{
-    long *offset = tape_alloc(&r->tape, sizeof(long) * (size_t)config.batch);
-    for (int b = 0; b < config.batch; b++)
-        offset[b] = from + (long)rng_below(&noise, (uint32_t)
-                                           (to - from - config.model.context));
-    load_batch(r, config.batch, offset);
-}
-
-_Noreturn static void diverged(long step, const Node *nd, const char *pass)
-{
-    if (!nd)
-        die(EXIT_DIVERGED, "diverged at step %ld: every gradient is finite, "
-            "but their norm is not", step);
-    if (nd->layer)
-        die(EXIT_DIVERGED, "diverged at step %ld: the first value that is not "
-            "finite came from layer %d, op %s (%s)", step, nd->layer, nd->op,
-            pass);
-    die(EXIT_DIVERGED, "diverged at step %ld: the first value that is not "
-        "finite came from outside the layers, op %s (%s)", step, nd->op, pass);
-}
-
-/* The backward pass once more, stopping where the first bad value is made. */
-_Noreturn static void diverged_backward(Run *r, Tensor *loss, long step)
-{
-    for (int i = 0; i < r->model.nparam; i++) {
-        Tensor *t = r->model.param[i].t;
-        memset(t->grad, 0, sizeof(real) * (size_t)size(t));
-    }
-    r->tape.find_nonfinite = true;
-    diverged(step, tape_backward(&r->tape, loss, NULL), "backward");
-}
-
-static void train_step(Run *r, Report *s)
-{
-    uint64_t seed = config.model.seed;
-    uint32_t step = (uint32_t)s->step;
-    Tape *tp = &r->tape;
-    double start = now();
-
-    tape_reset(tp);
-    tp->recording = true;
-    tp->noise = rng_new(seed, RNG_DROPOUT, step);
-    draw_batch(r, rng_new(seed, RNG_DATA, step), 0, r->text.ntrain);
-
-    Tensor *loss = gpt_loss(tp, &r->model, r->ids, r->targets, config.batch,
-                            config.model.context);
-    s->loss = loss->data[0];
-    if (!isfinite(s->loss)) diverged(s->step, tape_nonfinite(tp), "forward");
-
-    tape_backward(tp, loss, NULL);
-    s->grad_norm = grad_norm(&r->optim);
-    if (!isfinite(s->grad_norm)) diverged_backward(r, loss, s->step);
-
-    real clip = (real)config.grad_clip, scale = 1;
-    if (clip > 0 && s->grad_norm > clip) scale = clip / s->grad_norm;
-    s->rate = schedule_rate(&config.schedule, s->step);
-    optim_step(&r->optim, s->rate, scale);
-    s->seconds = now() - start;
-}
-
-/* Mean loss in nats per character: over random windows of the validation
- * part, the same at every evaluation, or over the whole part cut into
- * windows of the context's length. */
-
-static real evaluate_whole(Run *r)
-{
-    int T = config.model.context, B = config.batch;
-    long n = (r->text.n - r->text.ntrain - 1) / T;
-    double total = 0;
-    for (long w = 0; w < n; w += B) {
-        tape_reset(&r->tape);
-        if (n - w < B) B = (int)(n - w);
-        long *offset = tape_alloc(&r->tape, sizeof(long) * (size_t)B);
-        for (int b = 0; b < B; b++)
-            offset[b] = r->text.ntrain + (w + b) * T;
-        load_batch(r, B, offset);
-        total += B * (double)gpt_loss(&r->tape, &r->model, r->ids, r->targets,
-                                      B, T)->data[0];
-    }
-    return (real)(total / (double)n);
-}
-
-static real evaluate(Run *r, int batches)
-{
-    double total = 0;
-    r->tape.recording = false;
-    if (batches == 0) return evaluate_whole(r);
-    for (int i = 0; i < batches; i++) {
-        Rng noise = rng_new(config.model.seed, RNG_EVAL, (uint32_t)i);
-        tape_reset(&r->tape);
-        draw_batch(r, noise, r->text.ntrain, r->text.n);
-        total += (double)gpt_loss(&r->tape, &r->model, r->ids, r->targets,
-                                  config.batch, config.model.context)->data[0];
-    }
-    return (real)(total / batches);
-}
-
 /* Before the first step: what can be refused is refused now. */
 
 static void open_output(Run *r)
@@ -196,6 +86,8 @@ static void open_output(Run *r)
     r->metrics = fopen(path, "w");
     if (!r->metrics)
         die(EXIT_CANTCREATE, "%s: cannot write: %s", path, strerror(errno));
+    /* Weights of an earlier run do not go with the new configuration. */
+    remove(path_in(config.out, "model.safetensors"));
     config_save(config.out, &r->text);
     r->live = isatty(STDOUT_FILENO);
 }
@@ -207,6 +99,11 @@ static void begin(Run *r)
     if (config.threads) thread_limit(config.threads);
     r->text = config_text(&r->arena);
     config.model.vocab = r->text.vocab;
+    if ((long)config.batch * config.model.context > INT_MAX / r->text.vocab)
+        die(EXIT_USAGE, "--batch=%d times --context=%d must not be above %d "
+            "with the %d different characters of %s", config.batch,
+            config.model.context, INT_MAX / r->text.vocab, r->text.vocab,
+            config.data);
     gpt_new(&r->model, config.model);
     optim_new(&r->optim, config.optim, r->model.param, r->model.nparam,
               &r->arena);
@@ -222,6 +119,123 @@ static void begin(Run *r)
     r->start = now();
 }
 
+/* One step of training. */
+
+/* Sequence b of the batch is the window of the corpus that begins at `at`. */
+static void load_window(Run *r, int b, long at)
+{
+    int T = config.model.context;
+    size_t bytes = sizeof(int) * (size_t)T;
+    memcpy(r->ids + b * T, r->text.ids + at, bytes);
+    memcpy(r->targets + b * T, r->text.ids + at + 1, bytes);
+}
+
+/* Random windows, with replacement, of the characters from .. to - 1. */
+static void draw_batch(Run *r, Rng noise, long from, long to)
+{
+    uint32_t places = (uint32_t)(to - from - config.model.context);
+    for (int b = 0; b < config.batch; b++)
+        load_window(r, b, from + (long)rng_below(&noise, places));
+}
+
+/* Mean loss of the first B sequences of the batch, in nats per character */
+static Tensor *batch_loss(Run *r, int B)
+{
+    return gpt_loss(&r->tape, &r->model, r->ids, r->targets, B,
+                    config.model.context);
+}
+
+_Noreturn static void diverged(const Run *r, const Node *nd, const char *pass)
+{
+    char layer[32] = "outside the layers";
+    if (!nd)
+        die(EXIT_DIVERGED, "diverged at step %ld: every gradient is finite, "
+            "but their norm is not", r->step);
+    if (nd->layer) snprintf(layer, sizeof layer, "layer %d", nd->layer);
+    die(EXIT_DIVERGED, "diverged at step %ld: the first value that is not "
+        "finite came from %s, op %s (%s)", r->step, layer, nd->op, pass);
+}
+
+/* The backward pass once more, up to where the first bad value is made. */
+_Noreturn static void diverged_backward(Run *r, Tensor *loss)
+{
+    for (int i = 0; i < r->model.nparam; i++) {
+        Tensor *t = r->model.param[i].t;
+        memset(t->grad, 0, sizeof(real) * (size_t)size(t));
+    }
+    r->tape.find_nonfinite = true;
+    diverged(r, tape_backward(&r->tape, loss, NULL), "backward");
+}
+
+static Report train_step(Run *r)
+{
+    uint64_t seed = config.model.seed;
+    uint32_t step = (uint32_t)r->step;
+    Tape *tp = &r->tape;
+    Report s = {.seconds = -now()};
+
+    tape_reset(tp);
+    tp->recording = true;
+    tp->noise = rng_new(seed, RNG_DROPOUT, step);
+    draw_batch(r, rng_new(seed, RNG_DATA, step), 0, r->text.ntrain);
+
+    Tensor *loss = batch_loss(r, config.batch);
+    s.loss = loss->data[0];
+    if (!isfinite(s.loss)) diverged(r, tape_nonfinite(tp), "forward");
+
+    tape_backward(tp, loss, NULL);
+    s.grad_norm = grad_norm(&r->optim);
+    if (!isfinite(s.grad_norm)) diverged_backward(r, loss);
+
+    real clip = (real)config.grad_clip, scale = 1;
+    if (clip > 0 && s.grad_norm > clip) scale = clip / s.grad_norm;
+    s.rate = schedule_rate(&config.schedule, r->step);
+    optim_step(&r->optim, s.rate, scale);
+    s.seconds += now();
+    return s;
+}
+
+/* Mean loss in nats per character, without dropout: over random windows of
+ * the validation part, the same at every evaluation, or over the whole part
+ * cut into windows of the context's length. */
+
+static double evaluate_batch(Run *r, int B)
+{
+    tape_reset(&r->tape);
+    r->tape.recording = false;
+    double loss = (double)batch_loss(r, B)->data[0];
+    if (isfinite(loss)) return loss;
+    r->tape.recording = true;       /* once more, to see where it comes from */
+    batch_loss(r, B);
+    diverged(r, tape_nonfinite(&r->tape), "evaluation after the update");
+}
+
+static real evaluate_whole(Run *r)
+{
+    int T = config.model.context, B = config.batch;
+    long n = (r->text.n - r->text.ntrain - 1) / T;
+    double total = 0;
+    for (long w = 0; w < n; w += B) {
+        if (n - w < B) B = (int)(n - w);
+        for (int b = 0; b < B; b++)
+            load_window(r, b, r->text.ntrain + (w + b) * T);
+        total += B * evaluate_batch(r, B);
+    }
+    return (real)(total / (double)n);
+}
+
+static real evaluate(Run *r, int batches)
+{
+    double total = 0;
+    if (batches == 0) return evaluate_whole(r);
+    for (int i = 0; i < batches; i++) {
+        draw_batch(r, rng_new(config.model.seed, RNG_EVAL, (uint32_t)i),
+                   r->text.ntrain, r->text.n);
+        total += evaluate_batch(r, config.batch);
+    }
+    return (real)(total / batches);
+}
+
 /* During training: a line in metrics.jsonl for every step, and progress. */
 
 static void put_real(FILE *f, const char *key, double x)
@@ -232,13 +246,13 @@ static void put_real(FILE *f, const char *key, double x)
 
 static void put_metrics(Run *r, const Report *s, double tokens_per_s)
 {
-    fprintf(r->metrics, "{\"step\":%ld", s->step);
+    fprintf(r->metrics, "{\"step\":%ld", r->step);
     put_real(r->metrics, "loss", (double)s->loss);
     put_real(r->metrics, "lr", (double)s->rate);
     put_real(r->metrics, "grad_norm", (double)s->grad_norm);
     put_real(r->metrics, "tokens_per_s", tokens_per_s);
     if (s->evaluated)
-        put_real(r->metrics, "val_loss", (double)s->val_loss);
+        put_real(r->metrics, "val_loss", (double)r->val_loss);
     fputs("}\n", r->metrics);
 }
 
@@ -246,23 +260,30 @@ static void put_metrics(Run *r, const Report *s, double tokens_per_s)
  * there was an evaluation; elsewhere it is printed now and then. */
 static void put_progress(Run *r, const Report *s, double tokens_per_s)
 {
-    static double shown;
-    static real val;
-    bool last = s->step == config.schedule.steps;
-    bool stays = s->evaluated || last
-              || (!r->live && s->step % config.log_interval == 0);
-    double t = now(), left = (t - r->start) / (double)s->step
-                           * (double)(config.schedule.steps - s->step);
-    if (s->evaluated) val = s->val_loss;
-    if (!stays && !(r->live && t - shown > 0.1)) return;
-    shown = t;
-    printf("%sstep %*ld/%d  loss %.4f", r->live ? "\r" : "", 5, s->step,
-           config.schedule.steps, (double)s->loss);
-    if (val > 0) printf("  val %.4f", (double)val);
+    int steps = config.schedule.steps;
+    bool stays = s->evaluated || r->step == steps
+              || (!r->live && r->step % config.log_interval == 0);
+    double t = now();
+    double left = (t - r->start) * (double)(steps - r->step) / (double)r->step;
+    if (!stays && !(r->live && t - r->shown > 0.1)) return;
+    r->shown = t;
+    printf("%sstep %5ld/%d  loss %.4f", r->live ? "\r" : "", r->step, steps,
+           (double)s->loss);
+    if (r->val_loss > 0) printf("  val %.4f", (double)r->val_loss);
     printf("  lr %.2e  %6.0f tok/s  %ld:%02ld left ", (double)s->rate,
            tokens_per_s, (long)left / 60, (long)left % 60);
     if (stays) putchar('\n');
     fflush(stdout);
+}
+
+/* Ends the program if what was written so far did not arrive. */
+static void check_written(Run *r)
+{
+    if (fflush(r->metrics) || ferror(r->metrics))
+        die(EXIT_IO, "%s: cannot write: %s",
+            path_in(config.out, "metrics.jsonl"), strerror(errno));
+    if (fflush(stdout) || ferror(stdout))
+        die(EXIT_IO, "stdout: cannot write: %s", strerror(errno));
 }
 
 static void tell(Run *r, const Report *s)
@@ -271,11 +292,7 @@ static void tell(Run *r, const Report *s)
     sha256_update(&r->curve, &s->loss, sizeof s->loss);
     put_metrics(r, s, tokens / s->seconds);
     put_progress(r, s, tokens / s->seconds);
-    bool write = s->evaluated || s->step % config.log_interval == 0;
-    if ((write && fflush(r->metrics)) || ferror(r->metrics))
-        die(EXIT_IO, "%s: cannot write: %s",
-            path_in(config.out, "metrics.jsonl"), strerror(errno));
-    if (ferror(stdout)) die(EXIT_IO, "stdout: cannot write");
+    if (s->evaluated || r->step % config.log_interval == 0) check_written(r);
 }
 
 static void save(Run *r)
@@ -289,7 +306,7 @@ static void save(Run *r)
 static void put_bar(const char *name, double nats, double longest)
 {
     enum { WIDTH = 40 };
-    int n = (int)(nats / longest * WIDTH + 0.5);
+    int n = longest > 0 ? (int)(nats / longest * WIDTH + 0.5) : 0;
     printf("  %-24s %7.4f  ", name, nats);
     for (int i = 0; i < n && i < WIDTH; i++) putchar('#');
     putchar('\n');
@@ -362,7 +379,6 @@ static void finish(Run *r)
     printf("\nwrote %s, metrics.jsonl and config.json\n"
            "loss curve %.16s\n", path_in(config.out, "model.safetensors"),
            hex);
-    if (fclose(r->metrics) || fflush(stdout) || ferror(stdout))
-        die(EXIT_IO, "%s: cannot write: %s",
-            path_in(config.out, "metrics.jsonl"), strerror(errno));
+    check_written(r);
+    fclose(r->metrics);
 }

@@ -124,3 +124,9 @@ real row_max(int n, const real *x)
             lane[l] = larger(lane[l], lane[l + half]);
     return lane[0];
 }
+
+real exp_row(int n, const real *x, real m, real *y)
+{
+    for (int i = 0; i < n; i++) y[i] = kexp(x[i] - m);
+    return sum(n, y);
+}

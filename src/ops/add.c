@@ -23,8 +23,9 @@ Tensor *op_add(Tape *tp, Tensor *x, Tensor *z)
           "add: x and z need equal shapes, got %s and %s",
           shape_text(x->shape), shape_text(z->shape));
     Tensor *y = tape_tensor(tp, x->shape);
+    long n = size(y);
     #pragma omp parallel for
-    for (long k = 0; k < size(y); k++) y->data[k] = x->data[k] + z->data[k];
+    for (long k = 0; k < n; k++) y->data[k] = x->data[k] + z->data[k];
     return tape_record(tp, (Node){"add", backward, {x, z}, y, .saved = NULL});
 }
 

@@ -35,9 +35,7 @@ static void forward_rows(const Saved *s, const real *q, real *p, real *y,
         real *pt = p + (long)t * T;
         int n = keys(s, t0 + t);
         for (int j = 0; j < n; j++) pt[j] *= s->scale;
-        real m = row_max(n, pt);
-        for (int j = 0; j < n; j++) pt[j] = kexp(pt[j] - m);
-        real r = 1 / sum(n, pt);
+        real r = 1 / exp_row(n, pt, row_max(n, pt), pt);
         for (int j = 0; j < n; j++) pt[j] *= r;
         for (int j = n; j < J; j++) pt[j] = 0;
     }
@@ -51,7 +49,8 @@ static void backward_rows(const Saved *s, const real *q, const real *p,
     int J = keys(s, t0 + R - 1);
     real *ds = s->ds + (long)thread_index() * ROWS * T;
     real *dk = dq + C, *dv = dk + C;
-    Matrix Q = {q + (long)t0 * ld, ld, false}, dY = {dy + (long)t0 * C, C, 0};
+    Matrix Q = {q + (long)t0 * ld, ld, false};
+    Matrix dY = {dy + (long)t0 * C, C, false};
     Matrix K = {q + C, ld, false}, V = {q + 2 * C, ld, true};
     p += (long)t0 * T, dq += (long)t0 * ld;
     gemm(J, D, R, (Matrix){p, T, true}, dY, dv, ld, dv, ld);
@@ -71,8 +70,8 @@ static void backward(const Node *nd)
     const Saved *s = nd->saved;
     const Tensor *x = nd->in[0];
     int B = x->shape.dim[0], T = s->T, C = s->H * s->D;
-    CHECK(thread_count() <= s->threads, "attention: %d threads backward, %d "
-          "forward", thread_count(), s->threads);
+    CHECK(thread_count() <= s->threads, "attention: %d threads backward must "
+          "not be more than forward, %d", thread_count(), s->threads);
     #pragma omp parallel for
     for (int bh = 0; bh < B * s->H; bh++) {
         int b = bh / s->H, c = bh % s->H * s->D;

@@ -3,12 +3,12 @@
  *   z_n = sum_v exp(x_nv - m_n)
  *   y = mean_n (log z_n + m_n - x_n,id(n))
  *   dx_nv += dy/N (p_nv - [v = id(n)])
- * Saves m and 1/z of each row, and the ids. */
+ * Saves exp(x - m), 1/z of each row, and the ids. */
 #include "die.h"
 #include "kernels.h"
 #include "spec.h"
 
-typedef struct { const int *ids; real *m, *rz; } Saved;
+typedef struct { const int *ids; real *e, *rz; } Saved;
 
 static void backward(const Node *nd)
 {
@@ -18,9 +18,9 @@ static void backward(const Node *nd)
     real dy = nd->out->grad[0] / (real)N;
     #pragma omp parallel for
     for (int n = 0; n < N; n++) {
-        const real *xn = x->data + (long)n * V;
-        real *dxn = x->grad + (long)n * V, m = s->m[n], c = dy * s->rz[n];
-        for (int v = 0; v < V; v++) dxn[v] += c * kexp(xn[v] - m);
+        const real *en = s->e + (long)n * V;
+        real *dxn = x->grad + (long)n * V, c = dy * s->rz[n];
+        for (int v = 0; v < V; v++) dxn[v] += c * en[v];
         dxn[s->ids[n]] -= dy;
     }
 }
@@ -28,22 +28,18 @@ static void backward(const Node *nd)
 Tensor *op_cross_entropy(Tape *tp, Tensor *x, const int *ids)
 {
     int N = rows(x), V = cols(x);
-    size_t bytes = (size_t)N * sizeof(real);
-    Tensor *y = tape_tensor(tp, (Shape){1, {1}});
-    Saved *s = tape_alloc(tp, sizeof *s);
-    *s = (Saved){ids, tape_alloc(tp, bytes), tape_alloc(tp, bytes)};
-    real *p = tape_alloc(tp, (size_t)(N * V) * sizeof(real));
-    real *loss = tape_alloc(tp, bytes);
+    size_t row = (size_t)N * sizeof(real);
     for (int n = 0; n < N; n++)
         CHECK(ids[n] >= 0 && ids[n] < V, "cross_entropy: x %s needs ids from "
               "0 to %d, got %d", shape_text(x->shape), V - 1, ids[n]);
+    Tensor *y = tape_tensor(tp, (Shape){1, {1}});
+    Saved *s = tape_alloc(tp, sizeof *s);
+    *s = (Saved){ids, tape_alloc(tp, row * (size_t)V), tape_alloc(tp, row)};
+    real *loss = tape_alloc(tp, row);
     #pragma omp parallel for
     for (int n = 0; n < N; n++) {
         const real *xn = x->data + (long)n * V, m = row_max(V, xn);
-        real *pn = p + (long)n * V;
-        for (int v = 0; v < V; v++) pn[v] = kexp(xn[v] - m);
-        real z = sum(V, pn);
-        s->m[n] = m;
+        real z = exp_row(V, xn, m, s->e + (long)n * V);
         s->rz[n] = 1 / z;
         loss[n] = klog(z) + (m - xn[ids[n]]);
     }

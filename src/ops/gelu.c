@@ -19,8 +19,9 @@ static void backward(const Node *nd)
 {
     const real *x = nd->in[0]->data, *dy = nd->out->grad;
     real *dx = nd->in[0]->grad;
+    long n = size(nd->out);
     #pragma omp parallel for
-    for (long k = 0; k < size(nd->out); k++) {
+    for (long k = 0; k < n; k++) {
         real s = sigmoid_2u(x[k]);
         real du2 = K * (1 + 3 * A * x[k] * x[k]);       /* 2 du/dx */
         dx[k] += dy[k] * (s + x[k] * s * (1 - s) * du2);
@@ -30,8 +31,9 @@ static void backward(const Node *nd)
 Tensor *op_gelu(Tape *tp, Tensor *x)
 {
     Tensor *y = tape_tensor(tp, x->shape);
+    long n = size(y);
     #pragma omp parallel for
-    for (long k = 0; k < size(y); k++)
+    for (long k = 0; k < n; k++)
         y->data[k] = x->data[k] * sigmoid_2u(x->data[k]);
     return tape_record(tp, (Node){"gelu", backward, {x}, y, .saved = NULL});
 }

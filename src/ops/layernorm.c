@@ -32,28 +32,15 @@ static void backward_rows(const Node *nd)
     }
 }
 
-static void backward_columns(const Node *nd)
-{
-    const real *x = nd->in[0]->data, *dy = nd->out->grad;
-    const Saved *s = nd->saved;
-    real *dg = nd->in[1]->grad;
-    int N = rows(nd->out), C = cols(nd->out);
-    #pragma omp parallel for
-    for (int from = 0; from < C; from += COLUMNS)
-        for (int n = 0, to = least(from + COLUMNS, C); n < N; n++)
-            for (int c = from; c < to; c++) {
-                real xhat = (x[(long)n * C + c] - s->mu[n]) * s->r[n];
-                dg[c] = fma(dy[(long)n * C + c], xhat, dg[c]);
-            }
-}
-
 static void backward(const Node *nd)
 {
-    const Tensor *y = nd->out;
-    if (nd->in[0]->grad) backward_rows(nd);
-    if (nd->in[1]->grad) backward_columns(nd);
-    if (nd->in[2]->grad)
-        add_columns(rows(y), cols(y), y->grad, nd->in[2]->grad);
+    const Tensor *x = nd->in[0], *g = nd->in[1], *b = nd->in[2];
+    const real *dy = nd->out->grad;
+    const Saved *s = nd->saved;
+    int N = rows(x), C = cols(x);
+    if (x->grad) backward_rows(nd);
+    if (g->grad) add_columns_normed(N, C, dy, x->data, s->mu, s->r, g->grad);
+    if (b->grad) add_columns(N, C, dy, b->grad);
 }
 
 Tensor *op_layernorm(Tape *tp, Tensor *x, Tensor *g, Tensor *b, real eps)

@@ -1,8 +1,8 @@
 /* linear                          x: (..,K)  W: (K,M)  b: (M) or none
  *   y_nm = b_m + sum_k x_nk W_km                            y: (..,M)
  *   dx += dy W'     dW += x' dy     db_m += sum_n dy_nm
- * Saves nothing. The bias is where each sum begins, and dx and dW are where
- * theirs do: nothing is added twice through memory. */
+ * Saves nothing. gemm starts each sum of y at the bias, and each sum of dx
+ * and dW at what is there already: no second pass over memory adds them. */
 #include "die.h"
 #include "kernels.h"
 #include "spec.h"

@@ -24,8 +24,9 @@ Tensor *op_mul(Tape *tp, Tensor *x, Tensor *z)
           "mul: x and z need equal shapes, got %s and %s",
           shape_text(x->shape), shape_text(z->shape));
     Tensor *y = tape_tensor(tp, x->shape);
+    long n = size(y);
     #pragma omp parallel for
-    for (long k = 0; k < size(y); k++) y->data[k] = x->data[k] * z->data[k];
+    for (long k = 0; k < n; k++) y->data[k] = x->data[k] * z->data[k];
     return tape_record(tp, (Node){"mul", backward, {x, z}, y, .saved = NULL});
 }
 

@@ -8,15 +8,17 @@ static void backward(const Node *nd)
 {
     const real *x = nd->in[0]->data, *dy = nd->out->grad;
     real *dx = nd->in[0]->grad;
+    long n = size(nd->out);
     #pragma omp parallel for
-    for (long k = 0; k < size(nd->out); k++) dx[k] += x[k] > 0 ? dy[k] : 0;
+    for (long k = 0; k < n; k++) dx[k] += x[k] > 0 ? dy[k] : 0;
 }
 
 Tensor *op_relu(Tape *tp, Tensor *x)
 {
     Tensor *y = tape_tensor(tp, x->shape);
+    long n = size(y);
     #pragma omp parallel for
-    for (long k = 0; k < size(y); k++)
+    for (long k = 0; k < n; k++)
         y->data[k] = x->data[k] <= 0 ? 0 : x->data[k];
     return tape_record(tp, (Node){"relu", backward, {x}, y, .saved = NULL});
 }

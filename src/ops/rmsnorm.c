@@ -28,19 +28,12 @@ static void backward_rows(const Node *nd)
 
 static void backward(const Node *nd)
 {
-    const real *x = nd->in[0]->data, *dy = nd->out->grad;
+    const Tensor *x = nd->in[0], *g = nd->in[1];
     const Saved *s = nd->saved;
-    real *dg = nd->in[1]->grad;
-    int N = rows(nd->out), C = cols(nd->out);
-    if (nd->in[0]->grad) backward_rows(nd);
-    if (!dg) return;
-    #pragma omp parallel for
-    for (int from = 0; from < C; from += COLUMNS)
-        for (int n = 0, to = least(from + COLUMNS, C); n < N; n++)
-            for (int c = from; c < to; c++) {
-                long i = (long)n * C + c;
-                dg[c] = fma(dy[i], x[i] * s->r[n], dg[c]);
-            }
+    if (x->grad) backward_rows(nd);
+    if (g->grad)
+        add_columns_normed(rows(x), cols(x), nd->out->grad, x->data, NULL,
+                           s->r, g->grad);
 }
 
 Tensor *op_rmsnorm(Tape *tp, Tensor *x, Tensor *g, real eps)

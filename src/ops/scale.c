@@ -10,8 +10,9 @@ static void backward(const Node *nd)
 {
     const real *dy = nd->out->grad, c = ((Saved *)nd->saved)->c;
     real *dx = nd->in[0]->grad;
+    long n = size(nd->out);
     #pragma omp parallel for
-    for (long k = 0; k < size(nd->out); k++) dx[k] += c * dy[k];
+    for (long k = 0; k < n; k++) dx[k] += c * dy[k];
 }
 
 Tensor *op_scale(Tape *tp, Tensor *x, real c)
@@ -19,8 +20,9 @@ Tensor *op_scale(Tape *tp, Tensor *x, real c)
     Tensor *y = tape_tensor(tp, x->shape);
     Saved *s = tape_alloc(tp, sizeof *s);
     s->c = c;
+    long n = size(y);
     #pragma omp parallel for
-    for (long k = 0; k < size(y); k++) y->data[k] = c * x->data[k];
+    for (long k = 0; k < n; k++) y->data[k] = c * x->data[k];
     return tape_record(tp, (Node){"scale", backward, {x}, y, .saved = s});
 }
 

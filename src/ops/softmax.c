@@ -26,8 +26,7 @@ Tensor *op_softmax(Tape *tp, Tensor *x)
     for (int n = 0; n < N; n++) {
         const real *xn = x->data + (long)n * C, m = row_max(C, xn);
         real *yn = y->data + (long)n * C;
-        for (int c = 0; c < C; c++) yn[c] = kexp(xn[c] - m);
-        real s = 1 / sum(C, yn);
+        real s = 1 / exp_row(C, xn, m, yn);
         for (int c = 0; c < C; c++) yn[c] *= s;
     }
     return tape_record(tp, (Node){"softmax", backward, {x}, y,
