@@ -4,9 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 #include "gpt.h"
 #include "optim.h"
 #include "test.h"
@@ -142,8 +139,5 @@ static void compare(int placement)
 
 TEST(as_pytorch_computes_it)
 {
-#ifdef _OPENMP
-    omp_set_num_threads(1);
-#endif
     for (int i = 0; placements[i].name; i++) compare(i);
 }

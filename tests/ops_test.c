@@ -10,16 +10,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 #include "die.h"
+#include "kernels.h"
 #include "spec.h"
 #include "test.h"
 
 enum { CASES = 24, MAX_IDS = 2048, COTANGENTS = 3, MAX_ONE_HOT = 64 };
 
-/* Bounds of quality.md, "Gradients". */
+/* Relative: rounding and differences together leave less than 1e-10. */
 #define GRADIENT_BOUND 1e-9
 #ifdef REAL_DOUBLE
 #define GOLDEN_BOUND 1e-12
@@ -190,16 +188,6 @@ static void random_cotangent(real *u, long n, uint32_t seed)
     for (long i = 0; i < n; i++) u[i] = rng_normal(&r);
 }
 
-/* One thread: the tensors are small, and another test runs beside this. */
-static void threads(int n)
-{
-#ifdef _OPENMP
-    omp_set_num_threads(n);
-#else
-    (void)n;
-#endif
-}
-
 /* ------------------------------------------------------------------------
  * Comparing */
 
@@ -362,7 +350,6 @@ static double check_argument(Case *c, int a)
 static void gradient(const OpSpec *op)
 {
     double worst = 0;
-    threads(1);
     EXPECT(op->gap == 0 || op->gap > H, "op_%s_spec: a gap of %g lets "
            "differences of step %g cross the kink", op->name, op->gap, H);
     for (int k = 0; k < CASES; k++) {
@@ -390,7 +377,6 @@ static void gradient(const OpSpec *op)
 
 static void output_shape(const OpSpec *op)
 {
-    threads(1);
     for (int k = 0; k < CASES; k++) {
         Tape tape = {.recording = true};
         Case c;
@@ -431,7 +417,6 @@ static void twice(Case *c, int calls)
 
 static void used_twice(const OpSpec *op)
 {
-    threads(1);
     for (int k = 0; k < CASES; k++) {
         Case c;
         case_new(&c, op, k);
@@ -444,7 +429,6 @@ static void used_twice(const OpSpec *op)
 /* op(x, x): the one gradient is the sum of both arguments'. */
 static void same_argument(const OpSpec *op)
 {
-    threads(1);
     for (int k = 0; k < CASES; k++) {
         double *two[MAX_IN], *one[MAX_IN];
         Case c;
@@ -486,7 +470,6 @@ static void without_one(Case *c, int a, double *want[MAX_IN])
 
 static void without_gradient(const OpSpec *op)
 {
-    threads(1);
     for (int k = 0; k < CASES; k++) {
         Tape tape = {.recording = true};
         double *want[MAX_IN];
@@ -509,7 +492,6 @@ static void without_gradient(const OpSpec *op)
  * is only for training (dropout) returns its argument itself. */
 static void evaluation(const OpSpec *op)
 {
-    threads(1);
     for (int k = 0; k < CASES; k++) {
         Tape on = {.recording = true}, off = {.recording = false};
         Case c;
@@ -547,7 +529,6 @@ static void golden(const OpSpec *op)
     Tape tape = {.recording = true};
     Case c = {.op = op};
     Rng r = rng_new(4, RNG_TEST, 0);
-    threads(1);
     if (!EXPECT(op->golden.dims && op->golden.source,
                 "op_%s_spec has no golden numbers: without numbers worked "
                 "out elsewhere nothing says that its forward is right",
@@ -620,7 +601,7 @@ static void thread_case(Case *c)
     for (int i = 0; i < 4; i++) {
         Tape tape = {.recording = true};
         refill(c);
-        threads(counts[i]);
+        thread_limit(counts[i]);
         Tensor *y = run(&tape, c);
         real *u = arena_alloc(&c->arena, (size_t)size(y) * sizeof *u);
         random_cotangent(u, size(y), 0);
@@ -786,7 +767,6 @@ static void layernorm_row(double eps, Rng *r)
 TEST(layernorm_identities)
 {
     Rng r = rng_new(5, RNG_TEST, 0);
-    threads(1);
     for (int k = 0; k < 10; k++) {
         layernorm_row(1e-5, &r);
         layernorm_row(.5, &r);
@@ -816,6 +796,33 @@ TEST(layernorm_far_from_zero)
         EXPECT(fabs((double)y->data[c] - z) <= 2e-4,
                "element %d: got %.9g, expected %.9g", c, (double)y->data[c],
                z);
+    }
+    arena_free(&tape.arena);
+}
+
+/* A row of zeros: mean x^2 is 0 and r = 1/sqrt(eps), so y = 0 and dx = r g dy,
+ * both finite. */
+TEST(rmsnorm_of_zeros)
+{
+    Tape tape = {.recording = true};
+    Tensor *x = tensor_param(&tape.arena, (Shape){2, {2, WIDE}});
+    Tensor *g = tensor_param(&tape.arena, (Shape){1, {WIDE}});
+    real dy[2 * WIDE], r = 1 / sqrt((real)1e-5);
+    for (int i = 0; i < 2 * WIDE; i++) {
+        x->data[i] = i < WIDE ? 0 : (real)i;
+        dy[i] = (real)(i % 7) - 3;
+        g->data[i % WIDE] = (real)(i % 5) + 1;
+    }
+    Tensor *y = op_rmsnorm(&tape, x, g, (real)1e-5);
+    tape.find_nonfinite = true;
+    EXPECT(!tape_nonfinite(&tape) && !tape_backward(&tape, y, dy),
+           "not finite");
+    for (int c = 0; c < WIDE; c++) {
+        real want = r * g->data[c] * dy[c];
+        EXPECT(y->data[c] == 0, "y of element %d: %g", c, (double)y->data[c]);
+        EXPECT(fabs((double)(x->grad[c] - want)) <= 1e-6 * fabs((double)want),
+               "dx of element %d: got %.9g, expected %.9g", c,
+               (double)x->grad[c], (double)want);
     }
     arena_free(&tape.arena);
 }
