@@ -27,7 +27,7 @@
  * - No text of one production begins with a text of another production of
  *   the same symbol: a prefix code, like Huffman's. So a text is read from
  *   left to right without looking ahead, and has exactly one derivation: the
- *   entropy of the choices IS the entropy of the text. (story_test.c proves
+ *   entropy of the choices IS the entropy of the text. (grammar_test.c proves
  *   it for the page in story.c.) */
 #ifndef GRAMMAR_H
 #define GRAMMAR_H
@@ -95,5 +95,9 @@ double grammar_nats(const Grammar *g, const Derivation *d);
 long grammar_parse(const Grammar *g, int symbol, const char *text, long n,
                    Memory *m, Derivation *d);
 void grammar_forget(Memory *m);
+
+/* The probability that the n characters at a random place of an endless text
+ * (of texts of the first symbol, one after the other) are these. */
+double grammar_window(const Grammar *g, const char *text, long n);
 
 #endif

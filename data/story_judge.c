@@ -1,6 +1,7 @@
 /* Reading stories: what they cost, and how many of their sentences the
  * grammar can make. */
 #include <string.h>
+#include "kernels.h"
 #include "story.h"
 
 /* What follows the next newline, NULL if there is none. */
@@ -38,6 +39,23 @@ double story_nats(const char *text, long n, long *chars)
         at = length > 0 ? at + length : next_story(at, end);
     }
     return nats;
+}
+
+/* The log of a positive double of any size: klog takes a float. */
+static double log_of(double x)
+{
+    int exponent;
+    double mantissa = frexp(x, &exponent);
+    return (double)klog((real)mantissa) + 0x1.62e42fefa39efp-1 * exponent;
+}
+
+double story_window_nats(const char *text, long given, long n)
+{
+    Grammar g;
+    story_grammar(&g);
+    double before = grammar_window(&g, text, given);
+    double all = grammar_window(&g, text, n);
+    return all > 0 ? log_of(before) - log_of(all) : (double)INFINITY;
 }
 
 /* Is this a line of the language, given the words so far? If so, they are
@@ -88,8 +106,8 @@ StoryScore story_judge(const char *text, long n)
         grammar_forget(&m);             /* an empty line ends a story */
         if (story) {
             score.stories++;
-            score.whole += grammar_parse(&g, 0, story, next - story, &m, NULL)
-                           == next - story;
+            score.whole += grammar_parse(&g, 0, story, next - story, &m,
+                                         NULL) > 0;
             grammar_forget(&m);
         }
         story = next;
