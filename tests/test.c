@@ -146,6 +146,7 @@ int main(int argc, char **argv)
 {
     Job jobs[JOBS] = {{0}};
     int count[3] = {0}, running = 0, next = 0;
+    thread_setup(argv);
     bool verbose = argc > 1 && !strcmp(argv[1], "-v");
     char **patterns = argv + 1 + verbose;
     while (next < ntests || running) {

@@ -55,6 +55,7 @@ int main(int argc, char **argv)
     static Tape tape;
     static Arena arena;
     int have;
+    thread_setup(argv);
     flags_parse(flags, "write text with a model that train has made", NULL,
                 argc, argv);
     if (threads) thread_limit(threads);

@@ -50,6 +50,7 @@ static void   finish(Run *r);
 int main(int argc, char **argv)
 {
     static Run run;
+    thread_setup(argv);
     flags_parse(config_flags, "train a GPT on a text, character by character",
                 NULL, argc, argv);
     config_resolve();
@@ -343,7 +344,7 @@ static const char *verdict(const Text *t, double loss)
  * a grammar, what share of all their sentences it allows. */
 static void put_sample(Run *r)
 {
-    enum { STREAMS = 8, LENGTH = 600, SHOWN = 400 };
+    enum { STREAMS = 8, LENGTH = 400, SHOWN = 399 };
     static int ids[STREAMS * LENGTH];
     static char out[4 * LENGTH];
     long sentences = 0, right = 0;
