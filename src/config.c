@@ -12,7 +12,7 @@
 Config config = {
     .model = {.layers = 6, .width = 64, .heads = 4, .context = 64},
     .optim = {.beta1 = 0.9, .beta2 = 0.98, .eps = 1e-8, .weight_decay = 0},
-    .schedule = {.rate = 1e-3, .warmup = 100},
+    .schedule = {.rate = 3e-3, .warmup = 100},
     .grad_clip = 1, .batch = 8,
     .eval_interval = 250, .eval_iters = 20, .log_interval = 100,
     .data = "builtin", .out = "out",
