@@ -162,6 +162,8 @@ int main(int argc, char **argv)
             running--;
         }
     }
+    bool none = count[0] + count[1] + count[2] == 0;
+    if (none) puts("no test has such a name");
     printf("%d passed, %d failed, %d skipped\n", count[0], count[1], count[2]);
-    return count[1] != 0;
+    return count[1] != 0 || none;
 }
