@@ -1,14 +1,14 @@
 /* gemm: C = start + A B, at most of a core's speed in portable C.
  *
- * A core of today can do 16 to 32 multiply-adds while it fetches one number
- * from memory. All that follows the specification brings each number near
- * once and uses it often: registers hold a tile of C, the first cache a panel
- * of B, the second a block of A. Lanes and threads divide the columns and
- * rows of C; along k nothing is divided or reordered, so every version below
- * gives the bits of the first.
+ * A core of today does 16 to 32 multiply-adds in the time in which it fetches
+ * one number from its second cache, and hundreds while memory answers. So all
+ * that follows the specification is one idea, three times over: bring a piece
+ * near once and use it often. Registers hold a tile of C, the first cache a
+ * panel of B, the second a block of A. Lanes, tiles and threads divide the
+ * rows and columns of C; along k nothing is divided or reordered, and so
+ * every section gives the bits of the first.
  */
 #include <string.h>
-#include "die.h"
 #include "gemm.h"
 #include "vec.h"
 #ifdef _OPENMP
@@ -17,7 +17,7 @@
 
 /* ---- 1. The specification --------------------------------------------- */
 
-/* The matrix that begins at element (i, j) of X, however X is stored. */
+/* The matrix that begins at element (i, j) of X, however X is stored */
 static Matrix part(Matrix X, int i, int j)
 {
     X.data += X.transposed ? (long)j * X.ld + i : (long)i * X.ld + j;
@@ -38,202 +38,246 @@ void gemm_reference(int M, int N, int K, Matrix A, Matrix B,
 
 /* ---- 2. Registers: the micro-kernel ----------------------------------- */
 
-/* A tile of C, MR rows by NV vectors, lives in registers for all its steps of
- * k. A step loads NV vectors of B and MR single elements of A, and multiplies
- * each with each: MR + NV loads feed MR * NV vector multiply-adds, so that
- * the two multipliers wait for nothing. At least 8 to 10 independent chains
- * are needed too, because an fma takes 4 or 5 cycles and two start in each.
- * 6 x 2 + 2 of B + 1 of A fill 16 registers, 12 x 2 + 3 most of 32. */
+/* A tile of C, MR rows of NV vectors, stays in registers for all its steps
+ * of k. One step loads NV vectors of B and MR single elements of A and
+ * multiplies each with each: MR + NV loads feed MR * NV multiply-adds. These
+ * are as many independent chains, and 8 to 10 are needed: an fma takes 4 or 5
+ * cycles, and two begin in each. 6 x 2 sums, 2 vectors of B and an element of
+ * A fill 16 registers. Of 32, 10 x 2 leave enough for both compilers to load
+ * ahead without spilling; with 12 x 2, clang on aarch64 does not. */
 #if defined __AVX512F__ || defined __aarch64__
-enum { MR = 12 };
+enum { MR = 10 };
 #else
 enum { MR = 6 };
 #endif
 enum { NV = 2, NR = NV * VEC };
 
-/* Where the sums of a part of C begin, and where they are left. */
-typedef struct {
-    const real *start;
-    int lds;
-    real *c;
-    int ldc;
-} Sums;
+/* Rows of A: element (i, k) is p[i * row + k * step]. */
+typedef struct { const real *p; long row, step; } Rows;
 
-/* Rows of A: element (i, k) is a[i * row + k * step]. */
-typedef struct {
-    const real *a;
-    long row, step;
-} Rows;
+/* Where the sums of a part of C begin, and where they are left */
+typedef struct { const real *start; long lds; real *c; long ldc; } Sums;
+
+static Sums from_row(Sums x, int i)
+{
+    return (Sums){x.start + i * x.lds, x.lds, x.c + i * x.ldc, x.ldc};
+}
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* rows and vecs are constants wherever this is called: the loops over them
- * unroll, and every sum[i][v] becomes a register of its own. */
-INLINE void tile(int rows, int vecs, int kc, Rows A, const real *b, Sums x)
+/* A loop that must be unrolled, or sum[i][v] below is memory instead of a
+ * register. clang does so of itself, gcc only at -O3. */
+#ifdef __clang__
+#define EACH(i, n) for (int i = 0; i < (n); i++)
+#else
+#define EACH(i, n) _Pragma("GCC unroll 16") for (int i = 0; i < (n); i++)
+#endif
+
+/* rows and vecs are constants wherever this is called. */
+INLINE void tile(int rows, int vecs, int kc, Rows a, const real *b, Sums x)
 {
     vec sum[MR][NV];
-    for (int i = 0; i < rows; i++)
-        for (int v = 0; v < vecs; v++)
-            sum[i][v] = vec_load(x.start + (long)i * x.lds + v * VEC);
-    for (int k = 0; k < kc; k++, A.a += A.step, b += vecs * VEC) {
+    EACH(i, rows) EACH(v, vecs)
+        sum[i][v] = vec_load(x.start + i * x.lds + v * VEC);
+    for (int k = 0; k < kc; k++, a.p += a.step, b += vecs * VEC) {
         vec bk[NV];
-        for (int v = 0; v < vecs; v++)
-            bk[v] = vec_load(b + v * VEC);
-        for (int i = 0; i < rows; i++) {
-            vec aik = vec_all(A.a[i * A.row]);
-            for (int v = 0; v < vecs; v++)
-                sum[i][v] = vec_fma(aik, bk[v], sum[i][v]);
+        EACH(v, vecs) bk[v] = vec_load(b + v * VEC);
+        EACH(i, rows) {
+            vec aik = vec_all(a.p[i * a.row]);
+            EACH(v, vecs) sum[i][v] = vec_fma(aik, bk[v], sum[i][v]);
         }
     }
-    for (int i = 0; i < rows; i++)
-        for (int v = 0; v < vecs; v++)
-            vec_store(x.c + (long)i * x.ldc + v * VEC, sum[i][v]);
+    EACH(i, rows) EACH(v, vecs)
+        vec_store(x.c + i * x.ldc + v * VEC, sum[i][v]);
 }
 
-/* ---- 3. The first cache: panels --------------------------------------- */
-
-enum { KC = GEMM_KC, MC = 192 };
-enum { A_CHUNK = (MR + VEC - 1) / VEC * VEC, A_TILE = KC * MR + 16 };
-
-/* n < 2 NR elements, by the binary digits of n: each copy has a length that
- * the compiler knows. */
+/* Less than a vector is copied by the binary digits of its length: the length
+ * of each copy is then known to the compiler. */
 INLINE void copy(int n, const real *x, real *y)
 {
-    for (int w = NR; w > 0; w /= 2)
+    for (; n >= VEC; n -= VEC, x += VEC, y += VEC)
+        vec_store(y, vec_load(x));
+    for (int w = VEC / 2; w > 0; w /= 2)
         if (n & w) {
             memcpy(y, x, (size_t)w * sizeof *y);
-            x += w;
-            y += w;
+            x += w, y += w;
         }
 }
 
-static void copy_rows(int m, int n, const real *x, int ldx, real *y, int ldy)
+static void copy_rows(int m, int n, const real *x, long ldx, real *y, long ldy)
 {
     for (int i = 0; i < m; i++)
-        copy(n, x + (long)i * ldx, y + (long)i * ldy);
+        copy(n, x + i * ldx, y + i * ldy);
 }
 
-static int panel_width(int n) { return n <= VEC ? VEC : NR; }
+/* At the edges of C a tile has fewer rows or columns. It is computed beside
+ * C, padded to the next of four sizes: 65 columns are, on AVX2, not 5 * 16
+ * but 4 * 16 + 8. Apart from the loop of whole tiles, which stays short. */
+__attribute__((noinline))
+static void edge(int rows, int n, int kc, Rows a, const real *b, Sums x)
+{
+    real padded[MR * NR] = {0};
+    Sums p = {padded, NR, padded, NR};
+    copy_rows(rows, n, x.start, x.lds, padded, NR);
+    if (n > VEC && rows > MR / 2)
+        tile(MR, NV, kc, a, b, p);
+    else if (n > VEC)
+        tile(MR / 2, NV, kc, a, b, p);
+    else if (rows > MR / 2)
+        tile(MR, 1, kc, a, b, p);
+    else
+        tile(MR / 2, 1, kc, a, b, p);
+    copy_rows(rows, n, padded, NR, x.c, x.ldc);
+}
 
+/* ---- 3. The first cache: panels of B ---------------------------------- */
+
+/* All tiles below each other use the same panel of B: kc steps of NR columns.
+ * In B its rows lie apart, each in a line and perhaps a page of its own, and
+ * in few sets of the cache if ld is a power of two. Packed, with zeros for
+ * the columns that are missing, it is contiguous. KC steps are 24 KiB; where
+ * a chain is longer it pauses in C, and a float stored and loaded is the same
+ * float. */
+enum { KC = GEMM_KC };
+static _Thread_local _Alignas(64) real b_panel[KC * NR];
+
+/* Element (k, j) goes to place k * width + j. */
 static void pack_b(int n, int kc, Matrix B, real *p)
 {
-    int width = panel_width(n), j = 0;
+    int width = n > VEC ? NR : VEC, j = 0;
     if (n < width)
         memset(p, 0, sizeof *p * (size_t)(kc * width));
-    if (!B.transposed) {
-        if (n == NR)
+    if (!B.transposed && n == NR)       /* again a length that is known */
+        copy_rows(kc, NR, B.data, B.ld, p, NR);
+    else if (!B.transposed)
+        copy_rows(kc, n, B.data, B.ld, p, width);
+    else {
+        for (; j + VEC <= n; j += VEC)
+            for (int k = 0; k < kc; k++) {
+                vec v = {0};
+                for (int l = 0; l < VEC; l++)
+                    v[l] = B.data[(long)(j + l) * B.ld + k];
+                vec_store(p + k * width + j, v);
+            }
+        for (; j < n; j++)
             for (int k = 0; k < kc; k++)
-                copy(NR, B.data + (long)k * B.ld, p + k * NR);
-        else
-            copy_rows(kc, n, B.data, B.ld, p, width);
-        return;
+                p[k * width + j] = B.data[(long)j * B.ld + k];
     }
-    for (; j + VEC <= n; j += VEC)
-        for (int k = 0; k < kc; k++) {
-            vec v = {0};
-            for (int l = 0; l < VEC; l++)
-                v[l] = B.data[(long)(j + l) * B.ld + k];
-            vec_store(p + k * width + j, v);
-        }
-    for (; j < n; j++)
-        for (int k = 0; k < kc; k++)
-            p[k * width + j] = B.data[(long)j * B.ld + k];
 }
 
-/* Packs rows of A in tiles of MR x kc, element (i, k) at [k * MR + i]. */
+/* ---- 4. The second cache: blocks of A --------------------------------- */
+
+/* All panels of B pass by the same rows of A, few enough to stay in the
+ * second cache. They are used where they are, with two exceptions. The rows
+ * of a last, incomplete tile are packed. And so are MC columns of a transposed
+ * A whose rows are more than FAR elements apart: there each step of k is on
+ * another page. Tiles lie 16 elements apart, to begin in different sets. */
+enum { MC = 192, FAR = 256, ROWS = 512, A_TILE = KC * MR + 16 };
+static _Thread_local _Alignas(64) real a_block[MC / MR * A_TILE];
+
+static bool far_rows(Matrix A) { return A.transposed && A.ld > FAR; }
+
+/* Element (i, k) goes to place k * MR + i of its tile. Whole vectors are
+ * copied: what is too much is overwritten by the next k. */
 static void pack_a(int m, int kc, Matrix A, real *p)
 {
-    int i;
+    enum { COPY = (MR + VEC - 1) / VEC * VEC };
     if (m % MR)
         memset(p + m / MR * A_TILE, 0, sizeof *p * (size_t)(kc * MR));
     for (int k = 0; k < kc && A.transposed; k++) {
         const real *x = A.data + (long)k * A.ld;
         real *q = p + k * MR;
-        for (i = 0; i + A_CHUNK <= m; i += MR, q += A_TILE)
-            memcpy(q, x + i, A_CHUNK * sizeof *q);
+        int i = 0;
+        for (; i + COPY <= m; i += MR, q += A_TILE)
+            copy(COPY, x + i, q);
         for (; i < m; i += MR, q += A_TILE)
             copy(least(MR, m - i), x + i, q);
     }
-    for (i = 0; i < m && !A.transposed; i++)
+    for (int i = 0; i < m && !A.transposed; i++)
         for (int k = 0; k < kc; k++)
             p[i / MR * A_TILE + k * MR + i % MR] = A.data[(long)i * A.ld + k];
 }
 
-static _Thread_local _Alignas(64) real a_block[(MC / MR) * A_TILE];
-static _Thread_local _Alignas(64) real b_panel[KC * NR];
-
-static Rows tile_rows(Matrix A, int i, int rows)
+/* Row i and those below it; from row `packed` on they are in a_block. */
+static Rows rows_at(Matrix A, int i, int packed)
 {
+    if (i >= packed)
+        return (Rows){a_block + (i - packed) / MR * A_TILE, 1, MR};
     if (A.transposed)
-        return (Rows){a_block + i / MR * A_TILE, 1, MR};
-    if (rows < MR)
-        return (Rows){a_block, 1, MR};
+        return (Rows){A.data + i, 1, A.ld};
     return (Rows){A.data + (long)i * A.ld, A.ld, 1};
 }
 
-INLINE void panel(int vecs, int m, int n, int kc, Matrix A, Sums x)
+/* The n columns of C that belong to one panel of B */
+INLINE void panel(int vecs, int m, int n, int kc, Matrix A, int packed, Sums x)
 {
     for (int i = 0; i < m; i += MR) {
         int rows = least(MR, m - i);
-        Rows a = tile_rows(A, i, rows);
-        Sums t = {x.start + (long)i * x.lds, x.lds,
-                  x.c + (long)i * x.ldc, x.ldc};
-        if (rows == MR && n == vecs * VEC) {
-            tile(MR, vecs, kc, a, b_panel, t);
-            continue;
-        }
-        real edge[MR * NR] = {0};
-        Sums e = {edge, NR, edge, NR};
-        copy_rows(rows, n, t.start, t.lds, edge, NR);
-        if (rows <= MR / 2)
-            tile(MR / 2, vecs, kc, a, b_panel, e);
+        Rows a = rows_at(A, i, packed);
+        if (rows == MR && n == vecs * VEC)
+            tile(MR, vecs, kc, a, b_panel, from_row(x, i));
         else
-            tile(MR, vecs, kc, a, b_panel, e);
-        copy_rows(rows, n, edge, NR, t.c, t.ldc);
+            edge(rows, n, kc, a, b_panel, from_row(x, i));
     }
 }
 
-static void wide_panel(int m, int n, int kc, Matrix A, Sums x)
+static void wide(int m, int n, int kc, Matrix A, int packed, Sums x)
 {
-    panel(NV, m, n, kc, A, x);
-}
-static void narrow_panel(int m, int n, int kc, Matrix A, Sums x)
-{
-    panel(1, m, n, kc, A, x);
+    panel(NV, m, n, kc, A, packed, x);
 }
 
-/* ---- 4. The second cache: blocks -------------------------------------- */
+static void narrow(int m, int n, int kc, Matrix A, int packed, Sums x)
+{
+    panel(1, m, n, kc, A, packed, x);
+}
 
 static const real zeros[NR];
 
 static void block(int m, int N, int kc, Matrix A, Matrix B, Sums x)
 {
-    int whole = A.transposed ? 0 : m - m % MR;
-    pack_a(m - whole, kc, part(A, whole, 0), a_block);
+    int packed = far_rows(A) ? 0 : m - m % MR;
+    pack_a(m - packed, kc, part(A, packed, 0), a_block);
     for (int j = 0; j < N; j += NR) {
         int n = least(NR, N - j);
         pack_b(n, kc, part(B, 0, j), b_panel);
         Sums s = {x.start == zeros ? zeros : x.start + j, x.lds,
                   x.c + j, x.ldc};
-        if (n <= VEC)
-            narrow_panel(m, n, kc, A, s);
+        if (n > VEC)
+            wide(m, n, kc, A, packed, s);
         else
-            wide_panel(m, n, kc, A, s);
+            narrow(m, n, kc, A, packed, s);
     }
 }
 
-static void rectangle(int M, int N, int K, Matrix A, Matrix B,
-                      const real *start, int lds, real *C, int ldc)
+/* One row, as when a sampler computes one token, uses each element of B once,
+ * and to pack it would take longer than that. */
+static void row(int N, int K, Matrix A, Matrix B, const real *start, real *c)
 {
-    int mc = A.transposed ? MC : M;
-    for (int i = 0; i < M; i += mc) {
-        int m = least(mc, M - i), k = 0;
-        real *c = C + (long)i * ldc;
+    for (int j = 0; j < N; j++)
+        c[j] = start ? start[j] : 0;
+    for (int k = 0; k < K; k++) {
+        const real ak = *part(A, 0, k).data, *b = part(B, k, 0).data;
+        for (int j = 0; j < N; j++)
+            c[j] = fma(ak, b[j], c[j]);
+    }
+}
+
+/* All of gemm, on one thread */
+static void serial(int M, int N, int K, Matrix A, Matrix B,
+                   const real *start, int lds, real *C, int ldc)
+{
+    if (M == 1 && !B.transposed) {
+        row(N, K, A, B, start, C);
+        return;
+    }
+    for (int i = 0, m; i < M; i += m) {
+        m = least(far_rows(A) ? MC / MR * MR : ROWS, M - i);
         Sums x = {start ? start + (long)i * lds : zeros, start ? lds : 0,
-                  c, ldc};
+                  C + (long)i * ldc, ldc};
+        int k = 0;
         do {
             block(m, N, least(KC, K - k), part(A, i, k), part(B, k, 0), x);
-            x.start = c, x.lds = ldc;
+            x.start = x.c, x.lds = ldc;
             k += KC;
         } while (k < K);
     }
@@ -241,25 +285,10 @@ static void rectangle(int M, int N, int K, Matrix A, Matrix B,
 
 /* ---- 5. Threads ------------------------------------------------------- */
 
-static int ceil_div(int a, int b) { return (a + b - 1) / b; }
-
-/* Into how many columns of rectangles should the threads cut C? */
-static int best_cut(int tiles, int panels, int threads)
-{
-    int best = 1;
-    long least_cost = 0;
-    for (int cols = 1; cols <= threads; cols++) {
-        if (threads % cols) continue;
-        long h = ceil_div(tiles, threads / cols), w = ceil_div(panels, cols);
-        long cost = 2 * h * w + h + w;
-        if (cols == 1 || cost < least_cost) {
-            least_cost = cost;
-            best = cols;
-        }
-    }
-    return best;
-}
-
+/* Each thread computes a rectangle of C, with buffers of its own: nobody
+ * waits for a panel, and what is packed twice costs less than a barrier.
+ * Inside a parallel region, and for what takes a microsecond, the caller does
+ * it alone. */
 static int threads_for(int M, int N, int K)
 {
 #ifdef _OPENMP
@@ -270,24 +299,44 @@ static int threads_for(int M, int N, int K)
     return 1;
 }
 
+static int ceil_div(int a, int b) { return (a + b - 1) / b; }
+
+/* Into how many columns of rectangles should C be cut? The largest rectangle
+ * decides: its tiles, and half a tile's time for each row or column of them,
+ * to fetch what they share. */
+static int cut(int tiles, int panels, int threads)
+{
+    int best = 1;
+    long best_cost = -1;
+    for (int cols = 1; cols <= threads; cols++) {
+        long h = ceil_div(tiles, threads / cols), w = ceil_div(panels, cols);
+        long cost = 2 * h * w + h + w;
+        if (threads % cols == 0 && (best_cost < 0 || cost < best_cost)) {
+            best_cost = cost;
+            best = cols;
+        }
+    }
+    return best;
+}
+
 void gemm(int M, int N, int K, Matrix A, Matrix B,
           const real *start, int lds, real *C, int ldc)
 {
     int threads = threads_for(M, N, K);
     if (threads == 1) {
-        rectangle(M, N, K, A, B, start, lds, C, ldc);
+        serial(M, N, K, A, B, start, lds, C, ldc);
         return;
     }
     int tiles = ceil_div(M, MR), panels = ceil_div(N, NR);
-    int cols = best_cut(tiles, panels, threads), rows = threads / cols;
+    int cols = cut(tiles, panels, threads), rows = threads / cols;
     int h = ceil_div(tiles, rows) * MR, w = ceil_div(panels, cols) * NR;
     #pragma omp parallel for
     for (int t = 0; t < threads; t++) {
         int i = t / cols * h, j = t % cols * w;
         if (i < M && j < N)
-            rectangle(least(h, M - i), least(w, N - j), K,
-                      part(A, i, 0), part(B, 0, j),
-                      start ? start + (long)i * lds + j : NULL, lds,
-                      C + (long)i * ldc + j, ldc);
+            serial(least(h, M - i), least(w, N - j), K,
+                   part(A, i, 0), part(B, 0, j),
+                   start ? start + (long)i * lds + j : NULL, lds,
+                   C + (long)i * ldc + j, ldc);
     }
 }

@@ -5,7 +5,7 @@
 #include "kernels.h"
 
 /* Tests cross this many steps of k, where a chain pauses in memory. */
-enum { GEMM_KC = 256 };
+enum { GEMM_KC = 384 };
 
 void gemm_reference(int M, int N, int K, Matrix A, Matrix B,
                     const real *start, int lds, real *C, int ldc);
