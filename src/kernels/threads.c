@@ -12,7 +12,9 @@ void thread_setup(char **argv)
     if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT")) return;
     setenv("OMP_WAIT_POLICY", "passive", 1);
     setenv("GOMP_SPINCOUNT", "100", 1);
-    execv("/proc/self/exe", argv);      /* where there is none: as it is */
+    char path[4096];                    /* by its name, so that it keeps it */
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (n > 0) path[n] = 0, execv(path, argv);
 #endif
     (void)argv;
 }
