@@ -19,8 +19,8 @@ enum {
 };
 
 /* Prints the message as one line on stderr and exits with the status. */
-_Noreturn void die(int status, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+void die(int status, const char *format, ...)
+    __attribute__((noreturn, format(printf, 2, 3)));
 
 /* Always on: every op states here what its operands must be. */
 #define CHECK(condition, ...) \

@@ -65,8 +65,9 @@ int main(int argc, char **argv)
     generate(&tape, &model, how, seed, ids, 1, have, have + tokens);
     fputs(prompt, stdout);
     for (int i = have; i < have + tokens; i++) {
-        char bytes[4];
-        fwrite(bytes, 1, (size_t)text_decode(&text, ids[i], bytes), stdout);
+        char bytes[4] = "";
+        int n = text_decode(&text, ids[i], bytes);
+        fwrite(bytes, 1, (size_t)n, stdout);
     }
     putchar('\n');
     if (fflush(stdout) || ferror(stdout))
