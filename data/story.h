@@ -30,15 +30,14 @@ double story_entropy(void);
  * *chars: how many characters these have (0: there are none). */
 double story_nats(const char *text, long n, long *chars);
 
-/* What the last characters text[given..n) of a window cost a reader who knows
- * the grammar, sees the window from its beginning on, and nothing of what was
- * before: -log P(text[0..n)) + log P(text[0..given)) in nats, at a random
- * place of an endless text. This is the bound for a model with a context of
- * that length: with given = 1, n = context + 1, divided by context, it is the
- * least loss on that window, and its mean over windows is higher than the
- * entropy of the language, since much of what they need has gone by before.
- * 0 <= given <= n <= 2000. Infinite where the language has no such text.
- * Takes about a millisecond. */
+/* What text[given..n) costs a reader who knows the grammar, but sees a window
+ * from a random place of an endless text and nothing of what was before:
+ * -log P(text[0..n)) + log P(text[0..given)), in nats. Infinite where the
+ * language has no such text. 0 <= given <= n <= 2000; takes a millisecond.
+ * With given = 1 and n = context + 1, its mean over windows, divided by the
+ * context, is the least loss per character that a model with that context can
+ * reach. It is above story_entropy, because words that return were often
+ * introduced before the window. */
 double story_window_nats(const char *text, long given, long n);
 
 /* Judges a text, a model's sample for one, that may begin and end anywhere.
