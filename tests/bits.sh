@@ -17,8 +17,8 @@ check() {   # placement, threads, hash
 }
 
 for threads in 1 2 3; do
-    check pre  $threads 8586dd3a158539cb
-    check post $threads 0b2a63696b34881f
+    check pre  $threads d22cb38af5e2611f
+    check post $threads d205d36bdc77bb7e
 done
 echo "$passed passed, $failed failed, 0 skipped"
 [ "$failed" -eq 0 ]
