@@ -145,7 +145,7 @@ TEST(gemm_pauses_a_chain_without_a_trace)
     static const int ks[] = {GEMM_KC - 1, GEMM_KC, GEMM_KC + 1, 2 * GEMM_KC,
                              2 * GEMM_KC + 3};
     static const int mn[][2] = {{1, 1}, {7, 17}, {13, 66}, {66, 33},
-                                {200, 18}};
+                                {300, 18}};
     for (int k = 0; k < 5; k++)
         for (int i = 0; i < 5; i++)
             for (int start = 0; start < STARTS; start += 2)
