@@ -8,7 +8,7 @@ static bool among_top(const real *logits, int V, int i, int k)
     int above = 0;
     if (k == 0) return true;
     for (int j = 0; j < V && above < k; j++)
-        above += logits[j] > logits[i] || (logits[j] == logits[i] && j < i);
+        above += logits[j] > logits[i] || (j < i && logits[j] == logits[i]);
     return above < k;
 }
 

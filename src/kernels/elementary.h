@@ -63,13 +63,13 @@ static inline real kexp(real x)
     float n = t - NEAREST_INT;
     float r = fma(n, -0x1.62e43p-1f, x);                /* exact */
     r = fma(n, 0x1.05c61p-29f, r);
-    float q = 0x1.694ca6p-10f;
-    q = fma(q, r, 0x1.12398p-7f);
-    q = fma(q, r, 0x1.555a26p-5f);
-    q = fma(q, r, 0x1.555492p-3f);
-    q = fma(q, r, 0x1.fffffap-2f);
-    q = fma(q, r, 1.0f);
-    float y = fma(q, r, 1.0f);
+    float y = 0x1.694ca6p-10f;
+    y = fma(y, r, 0x1.12398p-7f);
+    y = fma(y, r, 0x1.555a26p-5f);
+    y = fma(y, r, 0x1.555492p-3f);
+    y = fma(y, r, 0x1.fffffap-2f);
+    y = fma(y, r, 1.0f);
+    y = fma(y, r, 1.0f);
     /* times 2^n, by adding n to the exponent: no power of two needed that
      * is not a float itself (n = 128) */
     y = bits_float(float_bits(y) + (float_bits(t) << 23));
