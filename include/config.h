@@ -18,6 +18,7 @@ typedef struct {
     const char *data, *out;
     bool        newline_lf;
     int         threads;            /* 0: all cores */
+    bool        profile;
 } Config;
 
 extern Config config;

@@ -86,6 +86,8 @@ const Flag config_flags[] = {
         "steps between lines of progress"),
     FLAG_INT("threads", NULL, &config.threads, "[0,1024]",
         "0: as many as there are cores; the results are the same"),
+    FLAG_BOOL("profile", NULL, &config.profile,
+        "print what each op costs at the end"),
     FLAG_END
 };
 

@@ -9,12 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
+#include "clock.h"
 #include "config.h"
 #include "die.h"
 #include "generate.h"
 #include "kernels.h"
+#include "profile.h"
 #include "sha256.h"
 #include "story.h"
 #include "weights.h"
@@ -69,13 +70,6 @@ int main(int argc, char **argv)
     return 0;
 }
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* Before the first step: what can be refused is refused now. */
 
 static void open_output(Run *r)
@@ -117,6 +111,7 @@ static void begin(Run *r)
            "%d different; %d thread%s\n\n", gpt_size(&r->model),
            r->text.ntrain, r->text.n - r->text.ntrain, r->text.vocab,
            thread_count(), thread_count() == 1 ? "" : "s");
+    if (config.profile) r->tape.profile = profile_new(&r->arena);
     r->start = now();
 }
 
@@ -174,11 +169,13 @@ static Report train_step(Run *r)
     uint32_t step = (uint32_t)r->step;
     Tape *tp = &r->tape;
     Report s = {.seconds = -now()};
+    profile_start(tp->profile);
 
     tape_reset(tp);
     tp->recording = true;
     tp->noise = rng_new(seed, RNG_DROPOUT, step);
     draw_batch(r, rng_new(seed, RNG_DATA, step), 0, r->text.ntrain);
+    profile_rest(tp->profile, "batch");
 
     Tensor *loss = batch_loss(r, config.batch);
     s.loss = loss->data[0];
@@ -192,6 +189,7 @@ static Report train_step(Run *r)
     if (clip > 0 && s.grad_norm > clip) scale = clip / s.grad_norm;
     s.rate = schedule_rate(&config.schedule, r->step);
     optim_step(&r->optim, s.rate, scale);
+    profile_rest(tp->profile, "update");
     s.seconds += now();
     return s;
 }
@@ -373,6 +371,10 @@ static void finish(Run *r)
     char hex[SHA256_HEX];
     double loss = (double)evaluate(r, 0);
     save(r);
+    if (config.profile) {
+        putchar('\n');
+        profile_print(stdout, r->tape.profile, r->step);
+    }
     put_references(r, loss);
     printf("\n%s\n", verdict(&r->text, loss));
     put_sample(r);
