@@ -25,6 +25,7 @@ typedef struct {
     Param *param;
     int    nparam;
     real **m, **v;          /* as many as parameters, each of their size */
+    double *square;         /* of each parameter's gradient: its norm^2 */
     long   step;            /* updates done */
 } Optim;
 

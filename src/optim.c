@@ -2,8 +2,10 @@
 #include "kernels.h"
 #include "optim.h"
 
-/* grad_norm adds up the squares of PIECE reals at a time in `real`, and the
- * pieces in double, always in this order. */
+/* Threads divide the parameters, each a tensor at a time.
+ *
+ * grad_norm adds up the squares of PIECE reals at a time in `real`, the pieces
+ * of a tensor in double, and the tensors in double, always in this order. */
 enum { PIECE = 4096 };
 
 /* Moments that fade away are 0 below the smallest normal number. Left alone
@@ -25,24 +27,31 @@ void optim_new(Optim *o, OptimConfig config, Param *param, int nparam,
 {
     size_t bytes = (size_t)nparam * sizeof *o->m;
     *o = (Optim){config, param, nparam, arena_alloc(a, bytes),
-                 arena_alloc(a, bytes), 0};
+                 arena_alloc(a, bytes),
+                 arena_alloc(a, (size_t)nparam * sizeof *o->square), 0};
     for (int i = 0; i < nparam; i++) {
         o->m[i] = zeros(a, size(param[i].t));
         o->v[i] = zeros(a, size(param[i].t));
     }
 }
 
+static double norm_sq(long n, const real *g)
+{
+    double total = 0;
+    for (long k = 0; k < n; k += PIECE) {
+        int piece = (int)(n - k < PIECE ? n - k : PIECE);
+        total += (double)dot(piece, g + k, g + k);
+    }
+    return total;
+}
+
 real grad_norm(const Optim *o)
 {
     double total = 0;
-    for (int i = 0; i < o->nparam; i++) {
-        const real *g = o->param[i].t->grad;
-        long n = size(o->param[i].t);
-        for (long k = 0; k < n; k += PIECE) {
-            int piece = (int)(n - k < PIECE ? n - k : PIECE);
-            total += (double)dot(piece, g + k, g + k);
-        }
-    }
+    #pragma omp parallel for schedule(dynamic)
+    for (int i = 0; i < o->nparam; i++)
+        o->square[i] = norm_sq(size(o->param[i].t), o->param[i].t->grad);
+    for (int i = 0; i < o->nparam; i++) total += o->square[i];
     return (real)sqrt(total);
 }
 
@@ -62,7 +71,6 @@ static void adamw(const OptimConfig *c, long n, real *w, real *g, real *m,
     const real a1 = (real)(1 - c->beta1), a2 = (real)(1 - c->beta2);
     const real r1 = (real)(1 / (1 - power(c->beta1, t)));
     const real r2 = (real)(1 / (1 - power(c->beta2, t)));
-    #pragma omp parallel for
     for (long k = 0; k < n; k++) {
         real gk = g[k] * scale;
         real mk = m[k] = fade(b1 * m[k] + a1 * gk);
@@ -76,7 +84,6 @@ static void sgd(const OptimConfig *c, long n, real *w, real *g, real *m,
                 real rate, real scale, real decay)
 {
     const real b1 = (real)c->beta1;
-    #pragma omp parallel for
     for (long k = 0; k < n; k++) {
         m[k] = fade(b1 * m[k] + g[k] * scale);
         w[k] -= rate * (m[k] + decay * w[k]);
@@ -88,6 +95,7 @@ void optim_step(Optim *o, real rate, real scale)
 {
     const OptimConfig *c = &o->config;
     o->step++;
+    #pragma omp parallel for schedule(dynamic)
     for (int i = 0; i < o->nparam; i++) {
         Tensor *t = o->param[i].t;
         real decay = o->param[i].decay ? (real)c->weight_decay : 0;
