@@ -26,6 +26,13 @@ typedef struct {
 void gemm(int M, int N, int K, Matrix A, Matrix B,
           const real *start, int lds, real *C, int ldc);
 
+/* n or a little more, such that a row has no remainder of a lane */
+enum { LANES = 16 };
+static inline int whole_lanes(int n)
+{
+    return (n + LANES - 1) / LANES * LANES;
+}
+
 /* Sums along a row: element i is added to lane i % 16, in order of i, and
  * the 16 lanes are added in a fixed tree: lane l + lane l+8, then l+4, l+2,
  * l+1. Every product is one fma into its lane. n >= 0; an empty sum is 0. */
@@ -37,8 +44,9 @@ real dot_dev(int n, const real *x, const real *y, const real *z, real mu);
 /* max_i x_i, n >= 1. A NaN anywhere gives NaN. */
 real row_max(int n, const real *x);
 
-/* y_i = exp(x_i - m), and their sum */
-real exp_row(int n, const real *x, real m, real *y);
+/* Softmax but for the division: y_i = exp(c (x_i - m)), and their sum.
+ * y may be x. */
+real exp_row(int n, const real *x, real c, real m, real *y);
 
 /* Sums down the columns, each a chain in order of n; x, y are (N,C). Threads
  * divide the columns, COLUMNS at a time: a cache line of floats.
@@ -56,6 +64,10 @@ static inline int least(int a, int b) { return a < b ? a : b; }
  * process has taken, and a step takes 40 times as long. Starts the program
  * again if the environment does not say how to wait. */
 void thread_setup(char **argv);
+
+/* This machine's multiply-adds from registers, in 10^9 operations a second
+ * (a multiply-add is two), on all threads; measured for about `seconds`. */
+double peak_gflops(double seconds);
 
 /* How many threads a parallel loop may use, and which one this is. Scratch
  * memory is indexed by it; results never are. */

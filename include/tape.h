@@ -22,6 +22,12 @@ struct Node {
     void (*backward)(const Node *);     /* adds to in[i]->grad if not NULL */
     Tensor *in[MAX_IN], *out;           /* the inputs first, then NULLs */
     void *saved;                        /* the op's own notes from forward */
+    unsigned begins;                    /* bit i: backward adds to
+                                           grad_so_far(in[i]). Otherwise a
+                                           gradient begins with zeros, and
+                                           is one more time through memory */
+    double flops;                       /* of the forward pass, for the
+                                           profile; backward: twice that */
     int layer;                          /* tape->layer at the time */
     Node *prev;
 };
@@ -34,6 +40,7 @@ typedef struct Tape {
                                0 is what comes before and after the layers */
     Rng noise;              /* dropout draws from it: a stream a step */
     Node *last;
+    struct Profile *profile;    /* NULL: the time is not taken */
     struct Spare *spare;    /* gradient buffers to be used again */
 } Tape;
 

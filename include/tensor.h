@@ -17,7 +17,14 @@ typedef struct Tensor {
     real *grad;         /* d loss / d data, same shape. NULL in a backward
                            pass means: no gradient is wanted here */
     bool wants_grad;    /* a parameter, or computed from one */
+    bool fresh;         /* grad is undefined yet: see Node.begins, tape.h */
 } Tensor;
+
+/* To what a backward function adds: the gradient so far, or NULL for 0. */
+static inline const real *grad_so_far(const Tensor *x)
+{
+    return x->fresh ? NULL : x->grad;
+}
 
 /* A tensor with room for data (undefined) and no gradient. */
 Tensor *tensor_new(Arena *a, Shape shape);

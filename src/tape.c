@@ -1,5 +1,6 @@
 #include <string.h>
 #include "die.h"
+#include "profile.h"
 #include "tape.h"
 
 struct Spare { struct Spare *next; long size; };    /* lies in the buffer */
@@ -25,24 +26,33 @@ Tensor *tape_record(Tape *tp, Node node)
     node.prev = tp->last;
     tp->last = tape_alloc(tp, sizeof node);
     *tp->last = node;
+    profile_op(tp->profile, tp->last, FORWARD);
     return node.out;
 }
 
-/* A gradient of zeros, in the buffer that came free last if it fits: that
+/* Room for a gradient: the buffer that came free last if it fits, for that
  * one is still in the cache. */
-static real *grad_new(Tape *tp, long n)
+static real *grad_buffer(Tape *tp, long n)
 {
-    struct Spare **s = &tp->spare;
+    struct Spare **s = &tp->spare, *found;
     size_t bytes = (size_t)n * sizeof(real);
-    void *buffer;
     while (*s && (*s)->size != n) s = &(*s)->next;
-    if (*s) {
-        buffer = *s;
-        *s = (*s)->next;
-    } else {
-        buffer = tape_alloc(tp, bytes > sizeof **s ? bytes : sizeof **s);
-    }
-    return memset(buffer, 0, bytes);
+    if (!*s) return tape_alloc(tp, bytes > sizeof **s ? bytes : sizeof **s);
+    found = *s;
+    *s = found->next;
+    return (real *)(void *)found;
+}
+
+/* Begins the gradient of input i, if this is the input's last use. */
+static void grad_begin(Tape *tp, const Node *nd, int i)
+{
+    Tensor *x = nd->in[i];
+    if (!x->wants_grad || x->grad) return;
+    x->grad = grad_buffer(tp, size(x));
+    x->fresh = nd->begins >> i & 1;
+    for (int j = 0; j < MAX_IN && nd->in[j]; j++)
+        if (j != i && nd->in[j] == x) x->fresh = false;     /* x + x */
+    if (!x->fresh) memset(x->grad, 0, (size_t)size(x) * sizeof(real));
 }
 
 static void grad_spare(Tape *tp, Tensor *x)
@@ -66,18 +76,19 @@ const Node *tape_backward(Tape *tp, Tensor *y, const real *dy)
     CHECK(dy || size(y) == 1, "backward: the loss is a scalar, got %s",
           shape_text(y->shape));
     CHECK(y->wants_grad, "backward: y was not computed from a parameter");
-    if (!y->grad) y->grad = grad_new(tp, size(y));
-    for (long i = 0; i < size(y); i++) y->grad[i] += dy ? dy[i] : 1;
+    long n = size(y);
+    size_t bytes = (size_t)n * sizeof(real);
+    if (!y->grad) y->grad = memset(grad_buffer(tp, n), 0, bytes);
+    for (long i = 0; i < n; i++) y->grad[i] += dy ? dy[i] : 1;
 
     for (Node *nd = tp->last; nd; nd = nd->prev) {
         if (!nd->out->grad) continue;           /* y does not depend on it */
         /* Whatever uses nd->out came later on the tape and has been walked:
-         * its gradient is complete. That of an input begins here, if this
-         * is the input's last use. */
-        for (int i = 0; i < MAX_IN && nd->in[i]; i++)
-            if (nd->in[i]->wants_grad && !nd->in[i]->grad)
-                nd->in[i]->grad = grad_new(tp, size(nd->in[i]));
+         * its gradient is complete. */
+        for (int i = 0; i < MAX_IN && nd->in[i]; i++) grad_begin(tp, nd, i);
         nd->backward(nd);
+        for (int i = 0; i < MAX_IN && nd->in[i]; i++) nd->in[i]->fresh = false;
+        profile_op(tp->profile, nd, BACKWARD);
         if (tp->find_nonfinite && !grads_finite(nd)) return nd;
         grad_spare(tp, nd->out);                /* nothing reads it now */
     }

@@ -17,8 +17,8 @@ check() {   # placement, threads, hash
 }
 
 for threads in 1 2 3; do
-    check pre  $threads d22cb38af5e2611f
-    check post $threads d205d36bdc77bb7e
+    check pre  $threads e2d70821e00e368e
+    check post $threads 8c686f1d1a354339
 done
 echo "$passed passed, $failed failed, 0 skipped"
 [ "$failed" -eq 0 ]

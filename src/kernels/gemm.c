@@ -65,14 +65,6 @@ static Sums from_row(Sums x, int i)
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* A loop that must be unrolled, or sum[i][v] below is memory instead of a
- * register. clang does so of itself, gcc only at -O3. */
-#ifdef __clang__
-#define EACH(i, n) for (int i = 0; i < (n); i++)
-#else
-#define EACH(i, n) _Pragma("GCC unroll 16") for (int i = 0; i < (n); i++)
-#endif
-
 /* rows and vecs are constants wherever this is called. */
 INLINE void tile(int rows, int vecs, int kc, Rows a, const real *b, Sums x)
 {
@@ -138,8 +130,23 @@ static void edge(int rows, int n, int kc, Rows a, const real *b, Sums x)
  * the columns that are missing, it is contiguous. KC steps are 24 KiB; where
  * a chain is longer it pauses in C, and a float stored and loaded is the same
  * float. */
-enum { KC = GEMM_KC };
-static _Thread_local _Alignas(64) real b_panel[KC * NR];
+enum { KC = GEMM_KC, B_SIZE = 1 << 16 };
+static _Thread_local _Alignas(64) real b_block[B_SIZE];
+
+/* VEC columns of a transposed B: rows of memory become columns of p. */
+static void pack_b_transposed(int kc, const real *b, long ld, int width,
+                              real *p)
+{
+    int k = 0;
+    for (; k + VEC <= kc; k += VEC) {
+        vec v[VEC];
+        for (int j = 0; j < VEC; j++) v[j] = vec_load(b + j * ld + k);
+        vec_transpose(v);
+        for (int i = 0; i < VEC; i++) vec_store(p + (k + i) * width, v[i]);
+    }
+    for (; k < kc; k++)
+        for (int j = 0; j < VEC; j++) p[k * width + j] = b[j * ld + k];
+}
 
 /* Element (k, j) goes to place k * width + j. */
 static void pack_b(int n, int kc, Matrix B, real *p)
@@ -153,12 +160,7 @@ static void pack_b(int n, int kc, Matrix B, real *p)
         copy_rows(kc, n, B.data, B.ld, p, width);
     else {
         for (; j + VEC <= n; j += VEC)
-            for (int k = 0; k < kc; k++) {
-                vec v = {0};
-                for (int l = 0; l < VEC; l++)
-                    v[l] = B.data[(long)(j + l) * B.ld + k];
-                vec_store(p + k * width + j, v);
-            }
+            pack_b_transposed(kc, B.data + (long)j * B.ld, B.ld, width, p + j);
         for (; j < n; j++)
             for (int k = 0; k < kc; k++)
                 p[k * width + j] = B.data[(long)j * B.ld + k];
@@ -172,7 +174,7 @@ static void pack_b(int n, int kc, Matrix B, real *p)
  * of a last, incomplete tile are packed. And so are MC columns of a transposed
  * A whose rows are more than FAR elements apart: there each step of k is on
  * another page. Tiles lie 16 elements apart, to begin in different sets. */
-enum { MC = 192, FAR = 256, ROWS = 512, A_TILE = KC * MR + 16 };
+enum { MC = 192, FAR = 256, ROWS = 512, NEAR = 8 * MR, A_TILE = KC * MR + 16 };
 static _Thread_local _Alignas(64) real a_block[MC / MR * A_TILE];
 
 static bool far_rows(Matrix A) { return A.transposed && A.ld > FAR; }
@@ -209,43 +211,49 @@ static Rows rows_at(Matrix A, int i, int packed)
 }
 
 /* The n columns of C that belong to one panel of B */
-INLINE void panel(int vecs, int m, int n, int kc, Matrix A, int packed, Sums x)
+INLINE void panel(int vecs, int m, int n, int kc, Matrix A, int packed,
+                  const real *b, Sums x)
 {
     for (int i = 0; i < m; i += MR) {
         int rows = least(MR, m - i);
         Rows a = rows_at(A, i, packed);
         if (rows == MR && n == vecs * VEC)
-            tile(MR, vecs, kc, a, b_panel, from_row(x, i));
+            tile(MR, vecs, kc, a, b, from_row(x, i));
         else
-            edge(rows, n, kc, a, b_panel, from_row(x, i));
+            edge(rows, n, kc, a, b, from_row(x, i));
     }
 }
 
-static void wide(int m, int n, int kc, Matrix A, int packed, Sums x)
+static void wide(int m, int n, int kc, Matrix A, int packed, const real *b,
+                 Sums x)
 {
-    panel(NV, m, n, kc, A, packed, x);
+    panel(NV, m, n, kc, A, packed, b, x);
 }
 
-static void narrow(int m, int n, int kc, Matrix A, int packed, Sums x)
+static void narrow(int m, int n, int kc, Matrix A, int packed, const real *b,
+                   Sums x)
 {
-    panel(1, m, n, kc, A, packed, x);
+    panel(1, m, n, kc, A, packed, b, x);
 }
 
 static const real zeros[NR];
 
-static void block(int m, int N, int kc, Matrix A, Matrix B, Sums x)
+static void block(int m, int N, int kc, Matrix A, Sums x)
 {
     int packed = far_rows(A) ? 0 : m - m % MR;
     pack_a(m - packed, kc, part(A, packed, 0), a_block);
-    for (int j = 0; j < N; j += NR) {
-        int n = least(NR, N - j);
-        pack_b(n, kc, part(B, 0, j), b_panel);
-        Sums s = {x.start == zeros ? zeros : x.start + j, x.lds,
-                  x.c + j, x.ldc};
-        if (n > VEC)
-            wide(m, n, kc, A, packed, s);
-        else
-            narrow(m, n, kc, A, packed, s);
+    for (int i = 0; i < m; i += NEAR) {
+        int h = least(NEAR, m - i);
+        for (int j = 0; j < N; j += NR) {
+            const real *b = b_block + (long)j * kc;
+            Sums s = {x.start == zeros ? zeros : x.start + i * x.lds + j, x.lds,
+                      x.c + i * x.ldc + j, x.ldc};
+            Matrix a = part(A, i, 0);
+            if (N - j > VEC)
+                wide(h, least(NR, N - j), kc, a, packed - i, b, s);
+            else
+                narrow(h, N - j, kc, a, packed - i, b, s);
+        }
     }
 }
 
@@ -270,17 +278,25 @@ static void serial(int M, int N, int K, Matrix A, Matrix B,
         row(N, K, A, B, start, C);
         return;
     }
-    for (int i = 0, m; i < M; i += m) {
-        m = least(far_rows(A) ? MC / MR * MR : ROWS, M - i);
-        Sums x = {start ? start + (long)i * lds : zeros, start ? lds : 0,
-                  C + (long)i * ldc, ldc};
-        int k = 0;
-        do {
-            block(m, N, least(KC, K - k), part(A, i, k), part(B, k, 0), x);
-            x.start = x.c, x.lds = ldc;
-            k += KC;
-        } while (k < K);
-    }
+    int k = 0;
+    do {
+        int kc = least(KC, K - k), nc = B_SIZE / (kc + 1) / NR * NR;
+        if ((long)M * N <= B_SIZE && !far_rows(A)) nc = NR;
+        for (int j = 0, n; j < N; j += nc) {
+            n = least(nc, N - j);
+            for (int p = 0; p < n; p += NR)
+                pack_b(least(NR, n - p), kc, part(B, k, j + p),
+                       b_block + (long)p * kc);
+            for (int i = 0, m; i < M; i += m) {
+                m = least(far_rows(A) ? MC / MR * MR : ROWS, M - i);
+                Sums x = {start ? start + (long)i * lds + j : zeros,
+                          start ? lds : 0, C + (long)i * ldc + j, ldc};
+                block(m, n, kc, part(A, i, k), x);
+            }
+        }
+        start = C, lds = ldc;
+        k += KC;
+    } while (k < K);
 }
 
 /* ---- 5. Threads ------------------------------------------------------- */

@@ -11,7 +11,7 @@ void thread_setup(char **argv)
 #ifdef _OPENMP
     if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT")) return;
     setenv("OMP_WAIT_POLICY", "passive", 1);
-    setenv("GOMP_SPINCOUNT", "100", 1);
+    setenv("GOMP_SPINCOUNT", "1000", 1);
     char path[4096];                    /* by its name, so that it keeps it */
     ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
     if (n > 0) path[n] = 0, execv(path, argv);

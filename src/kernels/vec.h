@@ -27,7 +27,18 @@
 #endif
 
 typedef real vec __attribute__((vector_size(VEC_BYTES)));
-enum { VEC = VEC_BYTES / (int)sizeof(real) };
+enum {
+    VEC = VEC_BYTES / (int)sizeof(real),
+    VEC_BITS = VEC == 2 ? 1 : VEC == 4 ? 2 : VEC == 8 ? 3 : 4   /* its log2 */
+};
+
+/* A loop that must be unrolled, or its vectors are memory instead of
+ * registers. clang does so of itself, gcc only at -O3. */
+#ifdef __clang__
+#define EACH(i, n) for (int i = 0; i < (n); i++)
+#else
+#define EACH(i, n) _Pragma("GCC unroll 16") for (int i = 0; i < (n); i++)
+#endif
 
 /* p needs no alignment beyond a real's. */
 static inline vec vec_load(const real *p)
@@ -55,6 +66,48 @@ typedef __typeof__((vec){0} > (vec){0}) vec_mask;
 static inline vec vec_select(vec_mask mask, vec a, vec b)
 {
     return (vec)(((vec_mask)a & mask) | ((vec_mask)b & ~mask));
+}
+
+/* Lane l of the result is lane from[l] of a, or from[l] - VEC of b. The lanes
+ * are known to the compiler, and it finds the instructions. */
+static inline vec vec_shuffle(vec a, vec b, vec_mask from)
+{
+#ifdef __clang__
+    vec c;
+    for (int l = 0; l < VEC; l++)
+        c[l] = from[l] < VEC ? a[from[l]] : b[from[l] - VEC];
+    return c;
+#else
+    return __builtin_shuffle(a, b, from);
+#endif
+}
+
+/* Lane l is lane l + by of a, counted round. */
+static inline vec vec_rotate(vec a, int by)
+{
+    vec_mask from;
+    EACH(l, VEC) from[l] = (l + by) % VEC;
+    return vec_shuffle(a, a, from);
+}
+
+/* Lane l of v[i] becomes lane i of v[l]. Each turn shuffles the first half of
+ * the vectors with the second, as a pack of cards; after log2 VEC of them the
+ * digits of i and l have changed places. */
+static inline void vec_transpose(vec v[VEC])
+{
+    vec_mask low, high;
+    EACH(l, VEC) {
+        low[l] = l / 2 + (l % 2) * VEC;
+        high[l] = low[l] + VEC / 2;
+    }
+    EACH(turn, VEC_BITS) {
+        vec w[VEC];
+        EACH(i, VEC / 2) {
+            w[2 * i] = vec_shuffle(v[i], v[i + VEC / 2], low);
+            w[2 * i + 1] = vec_shuffle(v[i], v[i + VEC / 2], high);
+        }
+        memcpy(v, w, sizeof w);
+    }
 }
 
 /* a b + c, rounded once */

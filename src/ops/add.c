@@ -12,8 +12,9 @@ static void backward(const Node *nd)
     for (int i = 0; i < 2; i++) {
         real *dx = nd->in[i]->grad;
         if (!dx) continue;
+        bool more = grad_so_far(nd->in[i]);
         #pragma omp parallel for
-        for (long k = 0; k < n; k++) dx[k] += dy[k];
+        for (long k = 0; k < n; k++) dx[k] = more ? dx[k] + dy[k] : dy[k];
     }
 }
 
@@ -26,7 +27,7 @@ Tensor *op_add(Tape *tp, Tensor *x, Tensor *z)
     long n = size(y);
     #pragma omp parallel for
     for (long k = 0; k < n; k++) y->data[k] = x->data[k] + z->data[k];
-    return tape_record(tp, (Node){"add", backward, {x, z}, y, .saved = NULL});
+    return tape_record(tp, (Node){"add", backward, {x, z}, y, .begins = 3});
 }
 
 static Tensor *run(Tape *tp, Tensor **in, const Call *call)

@@ -4,8 +4,10 @@
  *   dv_j += sum_t p_tj dy_t     dp_tj = dy_t . v_j
  *   ds_tj = p_tj (dp_tj - sum_i p_ti dp_ti) / sqrt(D)
  *   dq_t += sum_j ds_tj k_j     dk_j += sum_t ds_tj q_t
- * Saves p (B,H,T,T). ROWS tokens t are taken at a time, and need keys only up
- * to the last of them: of the half above the diagonal little is computed. */
+ * Saves p (B,H,T,P), P being T rounded up to whole lanes: loops over its rows
+ * have no remainder, and what is masked or too much is p = exp(-inf) = 0.
+ * ROWS tokens t are taken at a time, and need keys only up to the last of
+ * them: of the half above the diagonal little is computed. */
 #include "die.h"
 #include "kernels.h"
 #include "spec.h"
@@ -14,7 +16,7 @@ enum { ROWS = 32 };
 
 /* ds: scratch of the backward pass, ROWS rows for each of `threads` */
 typedef struct {
-    int T, H, D, threads;
+    int T, P, H, D, threads;
     bool causal;
     real scale, *p, *ds;
 } Saved;
@@ -26,43 +28,43 @@ static void forward_rows(const Saved *s, const real *q, real *p, real *y,
                          int t0)
 {
     int T = s->T, D = s->D, C = s->H * D, R = least(ROWS, T - t0);
-    int J = keys(s, t0 + R - 1);
+    int J = keys(s, t0 + R - 1), W = whole_lanes(J);
     Matrix Q = {q + (long)t0 * 3 * C, 3 * C, false};
     Matrix K = {q + C, 3 * C, true}, V = {q + 2 * C, 3 * C, false};
-    p += (long)t0 * T;
-    gemm(R, J, D, Q, K, NULL, 0, p, T);
+    p += (long)t0 * s->P;
+    gemm(R, J, D, Q, K, NULL, 0, p, s->P);
     for (int t = 0; t < R; t++) {
-        real *pt = p + (long)t * T;
-        int n = keys(s, t0 + t);
-        for (int j = 0; j < n; j++) pt[j] *= s->scale;
-        real r = 1 / exp_row(n, pt, row_max(n, pt), pt);
-        for (int j = 0; j < n; j++) pt[j] *= r;
-        for (int j = n; j < J; j++) pt[j] = 0;
+        real *pt = p + (long)t * s->P;
+        for (int j = keys(s, t0 + t); j < W; j++) pt[j] = -INFINITY;
+        real r = 1 / exp_row(W, pt, s->scale, row_max(W, pt), pt);
+        for (int j = 0; j < W; j++) pt[j] *= r;
     }
-    gemm(R, D, J, (Matrix){p, T, false}, V, NULL, 0, y + (long)t0 * C, C);
+    gemm(R, D, J, (Matrix){p, s->P, false}, V, NULL, 0, y + (long)t0 * C, C);
 }
 
 static void backward_rows(const Saved *s, const real *q, const real *p,
                           const real *dy, real *dq, int t0)
 {
     int T = s->T, D = s->D, C = s->H * D, R = least(ROWS, T - t0), ld = 3 * C;
-    int J = keys(s, t0 + R - 1);
-    real *ds = s->ds + (long)thread_index() * ROWS * T;
+    int J = keys(s, t0 + R - 1), W = whole_lanes(J), P = s->P;
+    real *ds = s->ds + (long)thread_index() * ROWS * P;
     real *dk = dq + C, *dv = dk + C;
     Matrix Q = {q + (long)t0 * ld, ld, false};
     Matrix dY = {dy + (long)t0 * C, C, false};
     Matrix K = {q + C, ld, false}, V = {q + 2 * C, ld, true};
-    p += (long)t0 * T, dq += (long)t0 * ld;
-    gemm(J, D, R, (Matrix){p, T, true}, dY, dv, ld, dv, ld);
-    gemm(R, J, D, dY, V, NULL, 0, ds, T);
+    p += (long)t0 * P, dq += (long)t0 * ld;
+    gemm(J, D, R, (Matrix){p, P, true}, dY, dv, ld, dv, ld);
+    gemm(R, J, D, dY, V, NULL, 0, ds, P);
     for (int t = 0; t < R; t++) {
-        const real *pt = p + (long)t * T;
-        real *dst = ds + (long)t * T, mean = dot(J, pt, dst);
-        for (int j = 0; j < J; j++)
+        const real *pt = p + (long)t * P;
+        real *dst = ds + (long)t * P;
+        for (int j = J; j < W; j++) dst[j] = 0;
+        real mean = dot(W, pt, dst);
+        for (int j = 0; j < W; j++)
             dst[j] = pt[j] * (dst[j] - mean) * s->scale;
     }
-    gemm(R, D, J, (Matrix){ds, T, false}, K, dq, ld, dq, ld);
-    gemm(J, D, R, (Matrix){ds, T, true}, Q, dk, ld, dk, ld);
+    gemm(R, D, J, (Matrix){ds, P, false}, K, dq, ld, dq, ld);
+    gemm(J, D, R, (Matrix){ds, P, true}, Q, dk, ld, dk, ld);
 }
 
 static void backward(const Node *nd)
@@ -77,7 +79,7 @@ static void backward(const Node *nd)
         int b = bh / s->H, c = bh % s->H * s->D;
         long i = (long)b * T * 3 * C + c;
         for (int t0 = 0; t0 < T; t0 += ROWS)
-            backward_rows(s, x->data + i, s->p + (long)bh * T * T,
+            backward_rows(s, x->data + i, s->p + (long)bh * T * s->P,
                           nd->out->grad + (long)b * T * C + c, x->grad + i,
                           t0);
     }
@@ -91,8 +93,9 @@ Tensor *op_attention(Tape *tp, Tensor *qkv, int H, bool causal)
           H, 3 * H, shape_text(qkv->shape));
     Tensor *y = tape_tensor(tp, (Shape){3, {B, T, C}});
     Saved *s = tape_alloc(tp, sizeof *s);
-    size_t row = sizeof(real) * (size_t)T;
-    *s = (Saved){T, H, C / H, thread_count(), causal,
+    int P = whole_lanes(T);
+    size_t row = sizeof(real) * (size_t)P;
+    *s = (Saved){T, P, H, C / H, thread_count(), causal,
                  1 / sqrt((real)(C / H)),
                  tape_alloc(tp, row * (size_t)(B * H * T)),
                  tape_alloc(tp, row * (size_t)(thread_count() * ROWS))};
@@ -101,10 +104,12 @@ Tensor *op_attention(Tape *tp, Tensor *qkv, int H, bool causal)
         int b = bh / H, c = bh % H * s->D;
         for (int t0 = 0; t0 < T; t0 += ROWS)
             forward_rows(s, qkv->data + (long)b * T * 3 * C + c,
-                         s->p + (long)bh * T * T,
+                         s->p + (long)bh * T * P,
                          y->data + (long)b * T * C + c, t0);
     }
-    return tape_record(tp, (Node){"attention", backward, {qkv}, y, .saved = s});
+    double pairs = causal ? 0.5 * T * (T + 1) : (double)T * T;
+    return tape_record(tp, (Node){"attention", backward, {qkv}, y, .saved = s,
+                                  .flops = 4.0 * B * C * pairs});
 }
 
 static Tensor *run(Tape *tp, Tensor **in, const Call *call)

@@ -39,7 +39,7 @@ Tensor *op_cross_entropy(Tape *tp, Tensor *x, const int *ids)
     #pragma omp parallel for
     for (int n = 0; n < N; n++) {
         const real *xn = x->data + (long)n * V, m = row_max(V, xn);
-        real z = exp_row(V, xn, m, s->e + (long)n * V);
+        real z = exp_row(V, xn, 1, m, s->e + (long)n * V);
         s->rz[n] = 1 / z;
         loss[n] = klog(z) + (m - xn[ids[n]]);
     }

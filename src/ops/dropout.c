@@ -31,7 +31,8 @@ static void mask(const Saved *s, long n, const real *x, real *out, bool add)
 
 static void backward(const Node *nd)
 {
-    mask(nd->saved, size(nd->out), nd->out->grad, nd->in[0]->grad, true);
+    mask(nd->saved, size(nd->out), nd->out->grad, nd->in[0]->grad,
+         grad_so_far(nd->in[0]));
 }
 
 Tensor *op_dropout(Tape *tp, Tensor *x, real p)
@@ -43,7 +44,8 @@ Tensor *op_dropout(Tape *tp, Tensor *x, real p)
     *s = (Saved){tp->noise, p};
     tp->noise.counter[1]++;
     mask(s, size(x), x->data, y->data, false);
-    return tape_record(tp, (Node){"dropout", backward, {x}, y, .saved = s});
+    return tape_record(tp, (Node){"dropout", backward, {x}, y, .saved = s,
+                                  .begins = 1});
 }
 
 static Tensor *run(Tape *tp, Tensor **in, const Call *call)

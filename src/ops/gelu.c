@@ -15,16 +15,23 @@ static inline real sigmoid_2u(real x)
     return 1 / (1 + kexp(-K * x * (1 + A * x * x)));
 }
 
+static inline real slope(real x)
+{
+    real s = sigmoid_2u(x), du2 = K * (1 + 3 * A * x * x);      /* 2 du/dx */
+    return s + x * s * (1 - s) * du2;
+}
+
 static void backward(const Node *nd)
 {
     const real *x = nd->in[0]->data, *dy = nd->out->grad;
     real *dx = nd->in[0]->grad;
     long n = size(nd->out);
-    #pragma omp parallel for
-    for (long k = 0; k < n; k++) {
-        real s = sigmoid_2u(x[k]);
-        real du2 = K * (1 + 3 * A * x[k] * x[k]);       /* 2 du/dx */
-        dx[k] += dy[k] * (s + x[k] * s * (1 - s) * du2);
+    if (grad_so_far(nd->in[0])) {
+        #pragma omp parallel for
+        for (long k = 0; k < n; k++) dx[k] += dy[k] * slope(x[k]);
+    } else {
+        #pragma omp parallel for
+        for (long k = 0; k < n; k++) dx[k] = dy[k] * slope(x[k]);
     }
 }
 
@@ -35,7 +42,7 @@ Tensor *op_gelu(Tape *tp, Tensor *x)
     #pragma omp parallel for
     for (long k = 0; k < n; k++)
         y->data[k] = x->data[k] * sigmoid_2u(x->data[k]);
-    return tape_record(tp, (Node){"gelu", backward, {x}, y, .saved = NULL});
+    return tape_record(tp, (Node){"gelu", backward, {x}, y, .begins = 1});
 }
 
 static Tensor *run(Tape *tp, Tensor **in, const Call *call)

@@ -26,7 +26,7 @@ Tensor *op_softmax(Tape *tp, Tensor *x)
     for (int n = 0; n < N; n++) {
         const real *xn = x->data + (long)n * C, m = row_max(C, xn);
         real *yn = y->data + (long)n * C;
-        real s = 1 / exp_row(C, xn, m, yn);
+        real s = 1 / exp_row(C, xn, 1, m, yn);
         for (int c = 0; c < C; c++) yn[c] *= s;
     }
     return tape_record(tp, (Node){"softmax", backward, {x}, y,

@@ -14,7 +14,7 @@ static void backward(const Node *nd)
     int N = rows(x), C = cols(x), V = rows(E);
     if (x->grad)
         gemm(N, C, V, (Matrix){dy, V, false}, (Matrix){E->data, C, false},
-             x->grad, C, x->grad, C);
+             grad_so_far(x), C, x->grad, C);
     if (E->grad)
         gemm(V, C, N, (Matrix){dy, V, true}, (Matrix){x->data, C, false},
              E->grad, C, E->grad, C);
@@ -30,7 +30,7 @@ Tensor *op_unembed(Tape *tp, Tensor *x, Tensor *E)
     gemm(N, V, C, (Matrix){x->data, C, false}, (Matrix){E->data, C, true},
          NULL, 0, y->data, V);
     return tape_record(tp, (Node){"unembed", backward, {x, E}, y,
-                                  .saved = NULL});
+                                  .flops = 2.0 * N * C * V, .begins = 1});
 }
 
 static Tensor *run(Tape *tp, Tensor **in, const Call *call)
