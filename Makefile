@@ -1,6 +1,7 @@
 # make            the programs: ./train ./sample ...
 # make run        trains the default model on the built-in corpus
 # make test       the quick suite
+# make bench      training speed, beside PyTorch where PYTHON has it
 # make newop NAME=silu    a skeleton for a new op
 # CC=clang OPT=-O1 choose compiler and level; PORTABLE=1 leaves out
 # -march=native; OPENMP=no leaves out OpenMP. The bits do not change.
@@ -75,6 +76,12 @@ run: train
 test: all build/test32 build/test64
 	tests/run
 
+bench: train build/cores
+	$(or $(PYTHON),python3) tests/bench/bench.py $(BENCH)
+
+build/cores build/step: build/%: build/f32/tests/bench/%.o $(call f32,$(LIB))
+	$(CC) $(FLAGS) $^ -o $@ $(LIBS)
+
 newop:
 	@tests/newop $(NAME)
 
@@ -82,6 +89,6 @@ clean:
 	rm -rf build $(PROGRAMS)
 
 FORCE:
-.PHONY: all run test newop clean FORCE
+.PHONY: all run test bench newop clean FORCE
 
 -include $(shell find build -name '*.d' 2>/dev/null)

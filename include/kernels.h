@@ -66,14 +66,21 @@ static inline int least(int a, int b) { return a < b ? a : b; }
 void thread_setup(char **argv);
 
 /* This machine's multiply-adds from registers, in 10^9 operations a second
- * (a multiply-add is two), on all threads; measured for about `seconds`. */
-double peak_gflops(double seconds);
+ * (a multiply-add is two), on all threads together: the best of many short
+ * runs within `seconds`, and their mean. A mean far below the best says that
+ * other processes had the cores. */
+typedef struct { double best, mean; } Gflops;
+Gflops peak_gflops(double seconds);
 
 /* How many threads a parallel loop may use, and which one this is. Scratch
  * memory is indexed by it; results never are. */
 int thread_count(void);
 void thread_limit(int n);       /* n >= 1; without OpenMP it stays one */
 int thread_index(void);
+
+/* Denormals are numbers, on every thread: nothing flushes them to zero, which
+ * processors do in different ways (real.h refuses the option that would). The
+ * optimiser's moments, which would stay denormal for ever, end at 0. */
 
 /* The project's own elementary functions: libm's differ between machines.
  * Branch-free, so that a loop over them becomes vector code, and the scalar

@@ -101,7 +101,7 @@ static void print_row(FILE *f, const Row *r, long steps, double peak)
 
 void profile_print(FILE *f, const Profile *p, long steps)
 {
-    double peak = peak_gflops(0.1);
+    double peak = peak_gflops(0.1).best;
     Profile sorted = *p;
     Row all = {.name = "a step", .calls = steps};
     qsort(sorted.row, (size_t)p->nrow, sizeof *sorted.row, slower);

@@ -218,3 +218,22 @@ TEST(elementary_functions_over_all_magnitudes)
     }
 }
 #endif
+
+/* ---- denormals ---- */
+
+TEST(no_thread_flushes_denormals_to_zero)
+{
+    enum { THREADS = 8 };
+    volatile real smallest = sizeof(real) == 4 ? (real)FLT_MIN : (real)DBL_MIN;
+    real half[THREADS], back[THREADS];
+    thread_limit(THREADS);
+    #pragma omp parallel for
+    for (int i = 0; i < THREADS; i++) {
+        half[i] = smallest / 2;
+        back[i] = half[i] + half[i];
+    }
+    for (int i = 0; i < THREADS; i++)
+        EXPECT(half[i] > 0 && back[i] == smallest,
+               "%d: half of %g is %g, twice that %g", i, (double)smallest,
+               (double)half[i], (double)back[i]);
+}

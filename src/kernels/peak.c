@@ -18,20 +18,20 @@ static vec chains(int turns)
     return total;
 }
 
-/* The best of many short runs: what the cores can do, whoever else is here. */
-double peak_gflops(double seconds)
+Gflops peak_gflops(double seconds)
 {
     enum { MOST = 1024 };
     static real sink[MOST];             /* what is used must be computed */
-    int threads = least(MOST, thread_count());
-    double best = 0;
-    for (double end = now() + seconds; now() < end; ) {
-        double start = now();
+    int threads = least(MOST, thread_count()), runs = 0;
+    double flops = 2e-9 * VEC * CHAINS * TURNS * threads;
+    double begin = now(), best = 0, t, start;
+    do {
+        start = now();
         #pragma omp parallel for
-        for (int t = 0; t < threads; t++) sink[t] = chains(TURNS)[0];
-        double flops = 2.0 * VEC * CHAINS * TURNS * threads;
-        double rate = 1e-9 * flops / (now() - start);
-        if (rate > best) best = rate;
-    }
-    return sink[0] > 0 ? best : 0;
+        for (int i = 0; i < threads; i++) sink[i] = chains(TURNS)[0];
+        t = now();
+        if (flops / (t - start) > best) best = flops / (t - start);
+        runs++;
+    } while (t - begin < seconds);
+    return (Gflops){sink[0] > 0 ? best : 0, runs * flops / (t - begin)};
 }
