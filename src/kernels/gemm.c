@@ -129,8 +129,14 @@ static void edge(int rows, int n, int kc, Rows a, const real *b, Sums x)
  * in few sets of the cache if ld is a power of two. Packed, with zeros for
  * the columns that are missing, it is contiguous. KC steps are 24 KiB; where
  * a chain is longer it pauses in C, and a float stored and loaded is the same
- * float. */
-enum { KC = GEMM_KC, B_SIZE = 1 << 16 };
+ * float.
+ *
+ * As many panels are packed as have B_SIZE reals, and NEAR rows of C pass by
+ * all of them before the next do: each line of C and of A is fetched once and
+ * not once a panel (5 to 10 % where C is larger than the second cache). Where
+ * C itself is small, panels are better packed one by one, just before they are
+ * used. */
+enum { KC = GEMM_KC, B_SIZE = 1 << 16, NEAR = 8 * MR };
 static _Thread_local _Alignas(64) real b_block[B_SIZE];
 
 /* VEC columns of a transposed B: rows of memory become columns of p. */
@@ -174,7 +180,7 @@ static void pack_b(int n, int kc, Matrix B, real *p)
  * of a last, incomplete tile are packed. And so are MC columns of a transposed
  * A whose rows are more than FAR elements apart: there each step of k is on
  * another page. Tiles lie 16 elements apart, to begin in different sets. */
-enum { MC = 192, FAR = 256, ROWS = 512, NEAR = 8 * MR, A_TILE = KC * MR + 16 };
+enum { MC = 192, FAR = 256, ROWS = 512, A_TILE = KC * MR + 16 };
 static _Thread_local _Alignas(64) real a_block[MC / MR * A_TILE];
 
 static bool far_rows(Matrix A) { return A.transposed && A.ld > FAR; }
@@ -238,6 +244,7 @@ static void narrow(int m, int n, int kc, Matrix A, int packed, const real *b,
 
 static const real zeros[NR];
 
+/* m rows of C against the N columns in b_block */
 static void block(int m, int N, int kc, Matrix A, Sums x)
 {
     int packed = far_rows(A) ? 0 : m - m % MR;
@@ -246,14 +253,23 @@ static void block(int m, int N, int kc, Matrix A, Sums x)
         int h = least(NEAR, m - i);
         for (int j = 0; j < N; j += NR) {
             const real *b = b_block + (long)j * kc;
-            Sums s = {x.start == zeros ? zeros : x.start + i * x.lds + j, x.lds,
-                      x.c + i * x.ldc + j, x.ldc};
+            Sums s = from_row(x, i);
             Matrix a = part(A, i, 0);
+            if (s.start != zeros) s.start += j;
+            s.c += j;
             if (N - j > VEC)
                 wide(h, least(NR, N - j), kc, a, packed - i, b, s);
             else
                 narrow(h, N - j, kc, a, packed - i, b, s);
         }
+    }
+}
+
+static void blocks(int M, int N, int kc, Matrix A, Sums x)
+{
+    for (int i = 0, m; i < M; i += m) {
+        m = least(far_rows(A) ? MC / MR * MR : ROWS, M - i);
+        block(m, N, kc, part(A, i, 0), from_row(x, i));
     }
 }
 
@@ -287,12 +303,9 @@ static void serial(int M, int N, int K, Matrix A, Matrix B,
             for (int p = 0; p < n; p += NR)
                 pack_b(least(NR, n - p), kc, part(B, k, j + p),
                        b_block + (long)p * kc);
-            for (int i = 0, m; i < M; i += m) {
-                m = least(far_rows(A) ? MC / MR * MR : ROWS, M - i);
-                Sums x = {start ? start + (long)i * lds + j : zeros,
-                          start ? lds : 0, C + (long)i * ldc + j, ldc};
-                block(m, n, kc, part(A, i, k), x);
-            }
+            blocks(M, n, kc, part(A, 0, k),
+                   (Sums){start ? start + j : zeros, start ? lds : 0, C + j,
+                          ldc});
         }
         start = C, lds = ldc;
         k += KC;
