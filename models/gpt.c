@@ -77,8 +77,14 @@ static Tensor *vector(GPT *m, int n, real value, Place at, const char *kind)
 static Tensor *matrix(GPT *m, int in, int out, real std, Place at)
 {
     Tensor *W = param(m, (Shape){2, {in, out}}, at, "weight");
-    Rng r = rng_new(m->config.seed, RNG_INIT, m->nmatrix++);
-    for (long i = 0; i < size(W); i++) W->data[i] = std * rng_normal(&r);
+    Rng first = rng_new(m->config.seed, RNG_INIT, m->nmatrix++);
+    long n = size(W);
+    #pragma omp parallel for
+    for (long i = 0; i < n; i++) {
+        Rng r = first;
+        r.counter[0] = (uint32_t)i;     /* a normal number takes one block */
+        W->data[i] = std * rng_normal(&r);
+    }
     return W;
 }
 

@@ -33,10 +33,18 @@ static void forward_rows(const Saved *s, const real *q, real *p, real *y,
     Matrix K = {q + C, 3 * C, true}, V = {q + 2 * C, 3 * C, false};
     p += (long)t0 * s->P;
     gemm(R, J, D, Q, K, NULL, 0, p, s->P);
+    real m[ROWS], z[ROWS];
     for (int t = 0; t < R; t++) {
         real *pt = p + (long)t * s->P;
         for (int j = keys(s, t0 + t); j < W; j++) pt[j] = -INFINITY;
-        real r = 1 / exp_row(W, pt, s->scale, row_max(W, pt), pt);
+        m[t] = row_max(W, pt);
+    }
+    for (int t = 0; t < R; t++) {
+        real *pt = p + (long)t * s->P;
+        z[t] = exp_row(W, pt, s->scale, m[t], pt);
+    }
+    for (int t = 0; t < R; t++) {
+        real *pt = p + (long)t * s->P, r = 1 / z[t];
         for (int j = 0; j < W; j++) pt[j] *= r;
     }
     gemm(R, D, J, (Matrix){p, s->P, false}, V, NULL, 0, y + (long)t0 * C, C);
