@@ -65,6 +65,11 @@ class Plumb:
             [os.path.join(ROOT, "train"), "--version"], capture_output=True,
             text=True, check=True).stdout.strip()
 
+    @staticmethod
+    def steps(metrics):
+        with open(metrics) as f:
+            return sum(1 for _ in f)
+
     def turn(self, seconds):
         L, d, H, T, B = self.shape
         out = tempfile.mkdtemp()
@@ -79,7 +84,9 @@ class Plumb:
         while not (os.path.exists(metrics) and os.path.getsize(metrics)):
             time.sleep(0.0005)
         self.first = 1e3 * (time.perf_counter() - begin)
-        time.sleep(seconds)
+        end = time.perf_counter() + seconds
+        while time.perf_counter() < end or self.steps(metrics) < 5:
+            time.sleep(0.05)
         with open(f"/proc/{run.pid}/status") as f:
             self.memory = next(int(l.split()[1]) // 1024 for l in f
                                if l.startswith("VmHWM"))
