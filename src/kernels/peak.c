@@ -10,11 +10,11 @@ enum { CHAINS = 12, TURNS = 2000 };
 static vec chains(int turns)
 {
     vec x[CHAINS], half = vec_all((real)0.5), total = {0};
-    for (int i = 0; i < CHAINS; i++) x[i] = vec_all(1);
+    EACH(i, CHAINS) x[i] = vec_all(1);
     for (int t = 0; t < turns; t++)
-        for (int i = 0; i < CHAINS; i++)
+        EACH(i, CHAINS)
             x[i] = vec_fma(x[i], half, half);
-    for (int i = 0; i < CHAINS; i++) total += x[i];
+    EACH(i, CHAINS) total += x[i];
     return total;
 }
 

@@ -73,7 +73,7 @@ static inline vec vec_select(vec_mask mask, vec a, vec b)
 static inline vec vec_shuffle(vec a, vec b, vec_mask from)
 {
 #ifdef __clang__
-    vec c;
+    vec c = a;
     for (int l = 0; l < VEC; l++)
         c[l] = from[l] < VEC ? a[from[l]] : b[from[l] - VEC];
     return c;
@@ -130,9 +130,10 @@ static inline vec vec_fma(vec a, vec b, vec c)
     return vfmaq_f32(c, a, b);
 #endif
 #endif
+    vec sum = {0};
     for (int i = 0; i < VEC; i++)
-        c[i] = fma(a[i], b[i], c[i]);
-    return c;
+        sum[i] = fma(a[i], b[i], c[i]);
+    return sum;
 }
 
 #endif

@@ -57,11 +57,14 @@ plant() {
 
 all() {
     plant "flipped sign" src/ops/add.c \
-        'dx[k] += dy[k];' 'dx[k] -= dy[k];' \
+        'dx[k] + dy[k] : dy[k]' 'dx[k] - dy[k] : -dy[k]' \
         add_gradient
     plant "= for +=" src/ops/gelu.c \
         'dx[k] += dy[k] *' 'dx[k] = dy[k] *' \
         gelu_gradient
+    plant "gradient that never begins anew" src/ops/add.c \
+        'more ? dx[k] + dy[k] : dy[k]' 'dy[k]' \
+        add_gradient
     plant "softmax whose backward does nothing" src/ops/softmax.c \
         'dx[i + c] += y[i + c] * (dy[i + c] - s);' 'dx[i + c] += 0 * s;' \
         softmax_gradient
@@ -139,7 +142,10 @@ all() {
         'real dy = nd->out->grad[0];' \
         cross_entropy_gradient
     plant "gradient buffers not cleared" src/tape.c \
-        'return memset(buffer, 0, bytes);' 'return buffer;' \
+        'if (!x->fresh) memset(' 'if (0) memset(' \
+        every_element
+    plant "a gradient begun twice" src/tape.c \
+        'nd->in[i]->fresh = false;' ';' \
         every_element
     plant "AdamW without bias correction" src/optim.c \
         'const real r1 = (real)(1 / (1 - power(c->beta1, t)));' \
