@@ -22,7 +22,8 @@ void profile_op(Profile *p, const Node *nd, int pass);
 void profile_rest(Profile *p, const char *name);
 
 /* A table over `steps` steps: calls and ms of a step, GF/s, GB/s, and the
- * share of this machine's peak, measured now (kernels.h: peak_gflops).
+ * share of this machine's peak, the better of two measurements, at the
+ * beginning and now; less than all of it was there: other processes had it.
  * Operations are what the mathematics needs: a padded column or the masked
  * half of an attention counts for nothing. Bytes are those of the inputs, the
  * outputs and their gradients, each once: what a perfect cache would move. */

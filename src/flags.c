@@ -71,6 +71,8 @@ _Noreturn static void unknown(const Flag *f, const char *arg)
             if (d < smallest) smallest = d, nearest = names[i];
         }
     }
+    if (!strcmp(arg, "-h"))
+        die(EXIT_USAGE, "unknown flag -h: --help lists all flags");
     die(EXIT_USAGE, "unknown flag %.*s: the nearest is --%s (--help lists all)",
         (int)strcspn(arg, "="), arg, nearest);
 }

@@ -16,6 +16,7 @@ typedef struct {
 
 struct Profile {
     double last;            /* when the clock was last read, seconds */
+    Gflops cores;           /* before the first step */
     int nrow;
     Row row[MAX_ROWS];
 };
@@ -23,7 +24,7 @@ struct Profile {
 Profile *profile_new(Arena *a)
 {
     Profile *p = arena_alloc(a, sizeof *p);
-    *p = (Profile){0};
+    *p = (Profile){.cores = peak_gflops(0.1)};
     return p;
 }
 
@@ -101,7 +102,8 @@ static void print_row(FILE *f, const Row *r, long steps, double peak)
 
 void profile_print(FILE *f, const Profile *p, long steps)
 {
-    double peak = peak_gflops(0.1).best;
+    const Gflops then = p->cores, now = peak_gflops(0.1);
+    double peak = then.best > now.best ? then.best : now.best;
     Profile sorted = *p;
     Row all = {.name = "a step", .calls = steps};
     qsort(sorted.row, (size_t)p->nrow, sizeof *sorted.row, slower);
@@ -118,6 +120,8 @@ void profile_print(FILE *f, const Profile *p, long steps)
         }
     }
     print_row(f, &all, steps, peak);
-    fprintf(f, "peak of %d thread%s, measured: %.0f GF/s\n", thread_count(),
-            thread_count() == 1 ? "" : "s", peak);
+    fprintf(f, "peak of %d thread%s, measured: %.0f GF/s, of which were there "
+            "before and after: %.0f %%, %.0f %%\n", thread_count(),
+            thread_count() == 1 ? "" : "s", peak, 100 * then.mean / peak,
+            100 * now.mean / peak);
 }

@@ -30,8 +30,8 @@ Tensor *tape_record(Tape *tp, Node node)
     return node.out;
 }
 
-/* Room for a gradient: the buffer that came free last if it fits, for that
- * one is still in the cache. */
+/* Room for a gradient: of the buffers of its size the one that came free last,
+ * for that one is still in the cache. */
 static real *grad_buffer(Tape *tp, long n)
 {
     struct Spare **s = &tp->spare, *found;

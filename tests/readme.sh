@@ -7,6 +7,9 @@ mkdir "$dir/copy"
 cp -Rp Makefile README.md include src models data tests "$dir/copy"
 mkdir -p build && cp -Rp build "$dir/copy"
 cd "$dir/copy" || exit 70
+# A reader may have followed the README already.
+rm -f src/ops/silu.c
+sed -i '/op_silu/d; /^ \*   silu /d' include/ops.h
 
 check() {   # what, whether it held (0: yes)
     if [ "$2" -eq 0 ]; then passed=$((passed + 1)); else

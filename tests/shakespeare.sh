@@ -1,10 +1,12 @@
 #!/bin/sh
 # data/get-shakespeare.sh: takes the right text, refuses all else, and leaves
 # nothing wrong behind. Works on a copy of the script in a temporary folder.
-# Needs a copy of the text: $SHAKESPEARE, or the one beside the repository.
+# Needs a copy of the text: $SHAKESPEARE, or what the script has brought, or
+# the one beside the repository.
 
 here=$(cd "$(dirname "$0")/.." && pwd)
-text=${SHAKESPEARE:-$here/../shared/data/tinyshakespeare.txt}
+text=${SHAKESPEARE:-$here/data/tinyshakespeare.txt}
+[ -f "$text" ] || text=$here/../shared/data/tinyshakespeare.txt
 if [ ! -f "$text" ]; then
     echo "skipped: no copy of the text in $text"
     echo "0 passed, 0 failed, 1 skipped"

@@ -33,6 +33,7 @@ typedef struct {
     double start, shown;        /* seconds: of the run, of the last progress */
     bool   live;                /* a terminal: one line, drawn over */
     real   val_loss;            /* of the last evaluation; 0 before it */
+    real   whole_loss;          /* at the end, of the whole part; 0 before */
 } Run;
 
 typedef struct {
@@ -46,7 +47,7 @@ static Report train_step(Run *r);
 static real   evaluate(Run *r, int batches);
 static void   save(Run *r);
 static void   tell(Run *r, const Report *s);
-static void   finish(Run *r);
+static void   finish(Run *r, const Report *last);
 
 int main(int argc, char **argv)
 {
@@ -55,10 +56,11 @@ int main(int argc, char **argv)
     flags_parse(config_flags, "train a GPT on a text, character by character",
                 NULL, argc, argv);
     config_resolve();
+    Report s = {0};
     begin(&run);
     while (run.step < config.schedule.steps) {
         run.step++;
-        Report s = train_step(&run);
+        s = train_step(&run);
         if (run.step % config.eval_interval == 0) {
             run.val_loss = evaluate(&run, config.eval_iters);
             s.evaluated = true;
@@ -66,7 +68,7 @@ int main(int argc, char **argv)
         }
         tell(&run, &s);
     }
-    finish(&run);
+    finish(&run, &s);
     return 0;
 }
 
@@ -252,6 +254,8 @@ static void put_metrics(Run *r, const Report *s, double tokens_per_s)
     put_real(r->metrics, "tokens_per_s", tokens_per_s);
     if (s->evaluated)
         put_real(r->metrics, "val_loss", (double)r->val_loss);
+    if (r->whole_loss > 0)
+        put_real(r->metrics, "val_loss_whole", (double)r->whole_loss);
     fputs("}\n", r->metrics);
 }
 
@@ -289,7 +293,8 @@ static void tell(Run *r, const Report *s)
 {
     double tokens = (double)config.batch * config.model.context;
     sha256_update(&r->curve, &s->loss, sizeof s->loss);
-    put_metrics(r, s, tokens / s->seconds);
+    if (r->step < config.schedule.steps)        /* the last: in finish */
+        put_metrics(r, s, tokens / s->seconds);
     put_progress(r, s, tokens / s->seconds);
     if (s->evaluated || r->step % config.log_interval == 0) check_written(r);
 }
@@ -366,17 +371,30 @@ static void put_sample(Run *r)
                100.0 * (double)right / (double)sentences, sentences);
 }
 
-static void finish(Run *r)
+/* What takes long after the last step says so. */
+static void announce(const char *what)
+{
+    printf("%s ...\n", what);
+    fflush(stdout);
+}
+
+static void finish(Run *r, const Report *last)
 {
     char hex[SHA256_HEX];
-    double loss = (double)evaluate(r, 0);
+    double tokens = (double)config.batch * config.model.context;
     save(r);
+    announce("\nevaluating on the whole validation part");
+    r->whole_loss = evaluate(r, 0);
+    double loss = (double)r->whole_loss;
+    put_metrics(r, last, tokens / last->seconds);
+    check_written(r);
     if (config.profile) {
         putchar('\n');
         profile_print(stdout, r->tape.profile, r->step);
     }
     put_references(r, loss);
     printf("\n%s\n", verdict(&r->text, loss));
+    announce("\nsampling");
     put_sample(r);
     sha256_final(&r->curve, hex);
     printf("\nwrote %s, metrics.jsonl and config.json\n"

@@ -1,4 +1,4 @@
-/* gemm: C = start + A B, at most of a core's speed in portable C.
+/* gemm: C = start + A B, at nearly the speed of the core in portable C.
  *
  * A core of today does 16 to 32 multiply-adds in the time in which it fetches
  * one number from its second cache, and hundreds while memory answers. So all
@@ -127,9 +127,9 @@ static void edge(int rows, int n, int kc, Rows a, const real *b, Sums x)
 /* All tiles below each other use the same panel of B: kc steps of NR columns.
  * In B its rows lie apart, each in a line and perhaps a page of its own, and
  * in few sets of the cache if ld is a power of two. Packed, with zeros for
- * the columns that are missing, it is contiguous. KC steps are 24 KiB; where
- * a chain is longer it pauses in C, and a float stored and loaded is the same
- * float.
+ * the columns that are missing, it is contiguous. KC steps are 24 KiB with
+ * AVX2; where a chain is longer it pauses in C, and a float stored and loaded
+ * is the same float.
  *
  * As many panels are packed as have B_SIZE reals, and NEAR rows of C pass by
  * all of them before the next do: each line of C and of A is fetched once and
