@@ -59,7 +59,7 @@ void add_columns_normed(int N, int C, const real *y, const real *x,
 
 static inline int least(int a, int b) { return a < b ? a : b; }
 
-/* First in main: a thread that waits for another must sleep, not spin as
+/* First in main: a thread that waits for another must soon sleep, not spin as
  * OpenMP's default is. Spinning, it keeps the other from a core that a third
  * process has taken, and a step takes 40 times as long. Starts the program
  * again if the environment does not say how to wait. */

@@ -9,9 +9,9 @@
 typedef struct Profile Profile;
 enum { FORWARD, BACKWARD };
 
-/* Where p is NULL, the calls below do nothing. */
-
 Profile *profile_new(Arena *a);
+
+/* Where p is NULL, the calls below but the last do nothing. */
 
 /* Time that passes now belongs to no op. */
 void profile_start(Profile *p);

@@ -203,6 +203,16 @@ s --prompt=The | grep -q '^The'
 check "sample goes on from the prompt" $?
 "$top/train" --version | grep -qE '^plumb [0-9.]+$'
 check "--version" $?
+# The profile counts the ops of a step, and changes no bit.
+"$top/train" $small --steps=3 --profile > profiled
+awk '$1 == "linear" && $2 == 4 { n++ } $1 == "attention" && $2 == 1 { n++ }
+     $1 == "add" && $2 == 2 { n++ } $1 $2 $3 == "astep1" { n++ }
+     END { exit n != 4 }' profiled
+check "--profile: the calls of a step of one layer" $?
+tail -n 1 profiled > last
+"$top/train" $small --steps=3 | tail -n 1 | cmp -s - last
+check "--profile changes no bit" $?
+
 "$top/train" --help | grep -q -e --placement
 check "--help" $?
 

@@ -152,6 +152,16 @@ TEST(gemm_pauses_a_chain_without_a_trace)
                 check_transposes(mn[i][0], mn[i][1], ks[k], start + k, k);
 }
 
+/* C larger than the block of packed panels: many rows pass by all of them,
+ * and N = 700 with long chains needs several blocks. */
+TEST(gemm_keeps_panels_while_rows_pass_by)
+{
+    static const int shapes[][3] = {{401, 300, 70}, {150, 700, GEMM_KC + 5},
+                                    {601, 199, 33}};
+    for (int s = 0; s < 3; s++)
+        check_transposes(shapes[s][0], shapes[s][1], shapes[s][2], s, s);
+}
+
 TEST(gemm_of_no_steps_is_its_start)
 {
     for (int start = 0; start < STARTS; start++)

@@ -245,13 +245,18 @@ static void put_real(FILE *f, const char *key, double x)
     else fprintf(f, ",\"%s\":null", key);
 }
 
-static void put_metrics(Run *r, const Report *s, double tokens_per_s)
+static double tokens_per_s(const Report *s)
+{
+    return (double)config.batch * config.model.context / s->seconds;
+}
+
+static void put_metrics(Run *r, const Report *s)
 {
     fprintf(r->metrics, "{\"step\":%ld", r->step);
     put_real(r->metrics, "loss", (double)s->loss);
     put_real(r->metrics, "lr", (double)s->rate);
     put_real(r->metrics, "grad_norm", (double)s->grad_norm);
-    put_real(r->metrics, "tokens_per_s", tokens_per_s);
+    put_real(r->metrics, "tokens_per_s", tokens_per_s(s));
     if (s->evaluated)
         put_real(r->metrics, "val_loss", (double)r->val_loss);
     if (r->whole_loss > 0)
@@ -261,7 +266,7 @@ static void put_metrics(Run *r, const Report *s, double tokens_per_s)
 
 /* On a terminal the line is drawn over ten times a second, and stays where
  * there was an evaluation; elsewhere it is printed now and then. */
-static void put_progress(Run *r, const Report *s, double tokens_per_s)
+static void put_progress(Run *r, const Report *s)
 {
     int steps = config.schedule.steps;
     bool stays = s->evaluated || r->step == steps
@@ -274,7 +279,7 @@ static void put_progress(Run *r, const Report *s, double tokens_per_s)
            (double)s->loss);
     if (r->val_loss > 0) printf("  val %.4f", (double)r->val_loss);
     printf("  lr %.2e  %6.0f tok/s  %ld:%02ld left ", (double)s->rate,
-           tokens_per_s, (long)left / 60, (long)left % 60);
+           tokens_per_s(s), (long)left / 60, (long)left % 60);
     if (stays) putchar('\n');
     fflush(stdout);
 }
@@ -291,11 +296,10 @@ static void check_written(Run *r)
 
 static void tell(Run *r, const Report *s)
 {
-    double tokens = (double)config.batch * config.model.context;
     sha256_update(&r->curve, &s->loss, sizeof s->loss);
     if (r->step < config.schedule.steps)        /* the last: in finish */
-        put_metrics(r, s, tokens / s->seconds);
-    put_progress(r, s, tokens / s->seconds);
+        put_metrics(r, s);
+    put_progress(r, s);
     if (s->evaluated || r->step % config.log_interval == 0) check_written(r);
 }
 
@@ -381,12 +385,11 @@ static void announce(const char *what)
 static void finish(Run *r, const Report *last)
 {
     char hex[SHA256_HEX];
-    double tokens = (double)config.batch * config.model.context;
     save(r);
     announce("\nevaluating on the whole validation part");
     r->whole_loss = evaluate(r, 0);
     double loss = (double)r->whole_loss;
-    put_metrics(r, last, tokens / last->seconds);
+    put_metrics(r, last);
     check_written(r);
     if (config.profile) {
         putchar('\n');

@@ -133,7 +133,7 @@ static void edge(int rows, int n, int kc, Rows a, const real *b, Sums x)
  *
  * As many panels are packed as have B_SIZE reals, and NEAR rows of C pass by
  * all of them before the next do: each line of C and of A is fetched once and
- * not once a panel (5 to 10 % where C is larger than the second cache). Where
+ * not once a panel (3 to 10 % where C is larger than the second cache). Where
  * C itself is small, panels are better packed one by one, just before they are
  * used. */
 enum { KC = GEMM_KC, B_SIZE = 1 << 16, NEAR = 8 * MR };

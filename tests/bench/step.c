@@ -1,4 +1,4 @@
-/* step PLACEMENT L D H T B STEPS: the training steps of such a model on one
+/* step L D H T B STEPS: the training steps of such a model on one
  * thread and nothing else, for valgrind to count. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,20 +11,19 @@ static int number(char **argv, int i) { return atoi(argv[i]); }
 int main(int argc, char **argv)
 {
     enum { VOCAB = 65 };
-    if (argc != 8) {
-        fprintf(stderr, "usage: step PLACEMENT L D H T B STEPS\n");
+    if (argc != 7) {
+        fprintf(stderr, "usage: step L D H T B STEPS\n");
         return 64;
     }
-    int B = number(argv, 6), T = number(argv, 5), steps = number(argv, 7);
+    int B = number(argv, 5), T = number(argv, 4), steps = number(argv, 6);
     GPT model;
     Optim optim;
     Arena arena = {0};
     Tape tape = {.recording = true};
     thread_limit(1);
     gpt_new(&model, (GPTConfig){
-        .placement = number(argv, 1), .layers = number(argv, 2),
-        .width = number(argv, 3), .heads = number(argv, 4), .context = T,
-        .vocab = VOCAB});
+        .layers = number(argv, 1), .width = number(argv, 2),
+        .heads = number(argv, 3), .context = T, .vocab = VOCAB});
     optim_new(&optim, (OptimConfig){.beta1 = 0.9, .beta2 = 0.98, .eps = 1e-8},
               model.param, model.nparam, &arena);
     int *ids = arena_alloc(&arena, sizeof *ids * (size_t)(B * T + 1));
