@@ -29,5 +29,8 @@ double   rng_uniform(Rng *r);
 uint32_t rng_below(Rng *r, uint32_t n);
 /* N(0, 1): Box-Muller, from two uniforms, with the project's log and cos */
 real     rng_normal(Rng *r);
+/* x[i] = rng_normal of block from + i of the stream (the first block is 0),
+ * i < n: what n calls of rng_normal give, in any number of parts */
+void     rng_normals(const Rng *r, uint32_t from, int n, real *x);
 
 #endif

@@ -77,13 +77,12 @@ static Tensor *vector(GPT *m, int n, real value, Place at, const char *kind)
 static Tensor *matrix(GPT *m, int in, int out, real std, Place at)
 {
     Tensor *W = param(m, (Shape){2, {in, out}}, at, "weight");
-    Rng first = rng_new(m->config.seed, RNG_INIT, m->nmatrix++);
-    long n = size(W);
+    Rng noise = rng_new(m->config.seed, RNG_INIT, m->nmatrix++);
     #pragma omp parallel for
-    for (long i = 0; i < n; i++) {
-        Rng r = first;
-        r.counter[0] = (uint32_t)i;     /* a normal number takes one block */
-        W->data[i] = std * rng_normal(&r);
+    for (int i = 0; i < in; i++) {
+        real *w = W->data + (long)i * out;
+        rng_normals(&noise, (uint32_t)(i * out), out, w);
+        for (int j = 0; j < out; j++) w[j] *= std;
     }
     return W;
 }

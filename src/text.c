@@ -74,65 +74,74 @@ static void number(Arena *arena, Arena *scratch, Text *t, int *codes)
 
 /* -- reference lines ---------------------------------------------------- */
 
-/* Characters sorted by what they follow, one of `kinds` histories: those that
- * follow b are next[from[b]], .. next[from[b+1] - 1]. Sorted, V^2 counts need
- * room for V: a text may have as many distinct characters as characters. */
-typedef struct { int kinds; const long *from; const int *next; } Followers;
+/* How often a pair of characters stands in the training and in the validation
+ * part: a slot of a hash table. `next` is 1 more than the second character, 0
+ * in a slot that is free. */
+typedef struct { int before, next; long train, val; } Pair;
+typedef struct { Pair *slot; int bits; } Pairs;
 
-/* Of pairs in ids[0..n): the history is the character before. */
-static Followers followers(Arena *scratch, int V, const int *ids, long n)
+/* Room for twice as many pairs as there can be: a text may have as many
+ * distinct characters as characters. */
+static Pairs pairs_new(Arena *scratch, int V, long n)
 {
-    size_t size = ((size_t)V + 2) * sizeof(long);
-    long *from = arena_alloc(scratch, size);
-    int *next = arena_alloc(scratch, (size_t)n * sizeof *next);
-    memset(from, 0, size);
-    for (long i = 1; i < n; i++) from[ids[i-1] + 2]++;
-    for (int b = 0; b < V; b++) from[b+2] += from[b+1];
-    for (long i = 1; i < n; i++)        /* from[b+1] moves up to its place */
-        next[from[ids[i-1] + 1]++] = ids[i];
-    return (Followers){V, from, next};
+    Pairs p = {.bits = 1};
+    long most = V < n / V ? (long)V * V : n;
+    while (1L << p.bits < 2 * most) p.bits++;
+    size_t bytes = sizeof *p.slot << p.bits;
+    p.slot = memset(arena_alloc(scratch, bytes), 0, bytes);
+    return p;
 }
 
-/* Of val, by the counts in train. The sum is in double and in one order, ln
- * the project's own: the same on all machines. */
-static double cross_entropy(Arena *scratch, int V, Followers train,
-                            Followers val)
+/* The slot of a pair, or the free one where it belongs. The multiplier is
+ * 2^64 over the golden ratio (Knuth, TAOCP 3, 6.4). */
+static Pair *pair(Pairs p, int before, int next)
+{
+    uint64_t key = (uint64_t)before << 32 | (uint32_t)next;
+    uint64_t i = key * 0x9e3779b97f4a7c15 >> (64 - p.bits);
+    while (p.slot[i].next && (p.slot[i].next != next + 1
+                              || p.slot[i].before != before))
+        i = (i + 1) & ((1UL << p.bits) - 1);
+    p.slot[i].before = before, p.slot[i].next = next + 1;
+    return &p.slot[i];
+}
+
+/* Nats of `val` characters whose kind was seen `seen` times among `total`,
+ * each of V kinds a tenth more. Sums are in double and in one order, ln the
+ * project's own: the same on all machines. */
+static double nats(long val, long seen, long total, int V)
 {
     const double a = 0.1;
-    size_t size = (size_t)V * sizeof(long);
-    long *count = arena_alloc(scratch, size);
-    long *seen = arena_alloc(scratch, size);
-    double nats = 0;
-    memset(count, 0, size);
-    memset(seen, 0, size);
-    for (int b = 0; b < train.kinds; b++) {
-        long from = train.from[b], to = train.from[b+1];
-        double total = (double)(to - from) + a * V;
-        for (long i = from; i < to; i++) count[train.next[i]]++;
-        for (long i = val.from[b]; i < val.from[b+1]; i++) seen[val.next[i]]++;
-        for (long i = val.from[b]; i < val.from[b+1]; i++) {
-            int c = val.next[i];        /* the first time for all */
-            if (!seen[c]) continue;
-            real p = (real)(((double)count[c] + a) / total);
-            nats -= (double)seen[c] * (double)klog(p);
-            seen[c] = 0;
-        }
-        for (long i = from; i < to; i++) count[train.next[i]] = 0;
-    }
-    return nats / (double)val.from[val.kinds];
+    real p = (real)(((double)seen + a) / ((double)total + a * V));
+    return val ? -(double)val * (double)klog(p) : 0;
 }
 
 static void reference_lines(Arena *scratch, Text *t)
 {
-    const int V = t->vocab, *val = t->ids + t->ntrain;
+    const int V = t->vocab, *ids = t->ids;
     const long nval = t->n - t->ntrain;
+    size_t bytes = 3 * (size_t)V * sizeof(long);
+    long *train = memset(arena_alloc(scratch, bytes), 0, bytes);
+    long *val = train + V, *followed = val + V;
+    Pairs pairs = pairs_new(scratch, V, t->n);
+
+    for (long i = 0; i < t->n; i++) (i < t->ntrain ? train : val)[ids[i]]++;
+    for (long i = 1; i < t->ntrain; i++) {
+        followed[ids[i-1]]++;
+        pair(pairs, ids[i-1], ids[i])->train++;
+    }
+    for (long i = t->ntrain + 1; i < t->n; i++)
+        pair(pairs, ids[i-1], ids[i])->val++;
+
     t->uniform = (double)klog((real)V);
-    t->unigram = cross_entropy(scratch, V,
-        (Followers){1, (long[]){0, t->ntrain}, t->ids},
-        (Followers){1, (long[]){0, nval}, val});
-    t->bigram = cross_entropy(scratch, V,
-        followers(scratch, V, t->ids, t->ntrain),
-        followers(scratch, V, val, nval));
+    for (int c = 0; c < V; c++)
+        t->unigram += nats(val[c], train[c], t->ntrain, V);
+    t->unigram /= (double)nval;
+    for (long i = 0; i < 1L << pairs.bits; i++) {
+        const Pair *p = &pairs.slot[i];
+        if (p->next)
+            t->bigram += nats(p->val, p->train, followed[p->before], V);
+    }
+    t->bigram /= (double)(nval - 1);
 }
 
 /* -- in and out --------------------------------------------------------- */

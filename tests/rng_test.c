@@ -175,3 +175,22 @@ TEST(normal_begins_with_the_recorded_numbers)
 #endif
     }
 }
+
+/* Many at once, from any place in the stream, are those that come singly. */
+TEST(normals_at_once_are_normals_one_by_one)
+{
+    enum { FROM = 5, MOST = 200 };
+    static const int lengths[] = {1, 63, 64, 65, MOST};
+    real x[MOST + 1];
+    for (int i = 0; i < 5; i++) {
+        int n = lengths[i], wrong = 0;
+        Rng r = rng_new(7, RNG_TEST, 1);
+        x[n] = 42;
+        rng_normals(&r, FROM, n, x);
+        for (int k = -FROM; k < n; k++) {
+            real z = rng_normal(&r);
+            wrong += k >= 0 && x[k] != z;
+        }
+        EXPECT(!wrong && x[n] == 42, "%d of %d differ", wrong, n);
+    }
+}
