@@ -202,21 +202,29 @@ def chart(report, path):
     from matplotlib import pyplot
     runs = report["results"]
     names = [n for n, r in runs[0]["result"].items() if isinstance(r, dict)]
-    labels = [f"{r['shape']}, {r['threads']} thread"
-              f"{'s' * (r['threads'] > 1)}" for r in runs]
-    figure, axes = pyplot.subplots(figsize=(8, 0.45 * len(runs) + 1.6))
+    base = names[min(1, len(names) - 1)]    # PyTorch eager, or plumb alone
+    labels = [f"{r['shape']}, {r['threads']} thread{'s' * (r['threads'] > 1)}"
+              f"\n{100 * r['result']['delivered']:.0f} % of the cores"
+              for r in runs]
+    figure, axes = pyplot.subplots(figsize=(7, 0.6 * len(runs) + 1.6))
     colours = ["#0072b2", "#e69f00", "#999999"]     # Okabe & Ito
     high = 0.8 / len(names)
     for i, name in enumerate(names):
-        x = [r["result"].get(name, {}).get("tokens_per_s", 0) for r in runs]
+        ms = [r["result"][name]["ms"] for r in runs]
+        x = [r["result"][base]["ms"] / m for r, m in zip(runs, ms)]
         y = [k + i * high for k in range(len(runs))]
-        bars = axes.barh(y, x, high, color=colours[i], label=name)
-        axes.bar_label(bars, [f"{v / 1e3:.1f}k" for v in x], padding=2,
+        version = runs[0]["result"][name]["version"].replace("plumb ", "")
+        bars = axes.barh(y, x, high, color=colours[i],
+                         label=f"{name} {version}")
+        axes.bar_label(bars, [f"{m:.{int(m < 100)}f} ms" for m in ms], padding=2,
                        fontsize=7)
-    axes.set_yticks([k + 0.4 - high / 2 for k in range(len(runs))], labels)
+    axes.set_yticks([k + 0.4 - high / 2 for k in range(len(runs))], labels,
+                    fontsize=8)
     axes.invert_yaxis()
-    axes.set_xscale("log")
-    axes.set_xlabel("tokens a second, training (longer is faster)")
+    axes.margins(x=0.15)
+    axes.axvline(1, color="black", linewidth=0.5)
+    axes.set_xlabel(f"training speed, {base} = 1 (longer is faster), and "
+                    "milliseconds a step")
     axes.set_title(f"{report['processor']}, {report['date']}", fontsize=9)
     axes.legend(fontsize=8, loc="lower right")
     figure.tight_layout()
