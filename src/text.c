@@ -94,15 +94,15 @@ static Pairs pairs_new(Arena *scratch, int V, long n)
 
 /* The slot of a pair, or the free one where it belongs. The multiplier is
  * 2^64 over the golden ratio (Knuth, TAOCP 3, 6.4). */
-static Pair *pair(Pairs p, int before, int next)
+static Pair *pair(const Pairs *p, int before, int next)
 {
     uint64_t key = (uint64_t)before << 32 | (uint32_t)next;
-    uint64_t i = key * 0x9e3779b97f4a7c15 >> (64 - p.bits);
-    while (p.slot[i].next && (p.slot[i].next != next + 1
-                              || p.slot[i].before != before))
-        i = (i + 1) & ((1UL << p.bits) - 1);
-    p.slot[i].before = before, p.slot[i].next = next + 1;
-    return &p.slot[i];
+    uint64_t i = key * 0x9e3779b97f4a7c15 >> (64 - p->bits);
+    while (p->slot[i].next && (p->slot[i].next != next + 1
+                              || p->slot[i].before != before))
+        i = (i + 1) & ((1UL << p->bits) - 1);
+    p->slot[i].before = before, p->slot[i].next = next + 1;
+    return &p->slot[i];
 }
 
 /* Nats of `val` characters whose kind was seen `seen` times among `total`,
@@ -127,10 +127,10 @@ static void reference_lines(Arena *scratch, Text *t)
     for (long i = 0; i < t->n; i++) (i < t->ntrain ? train : val)[ids[i]]++;
     for (long i = 1; i < t->ntrain; i++) {
         followed[ids[i-1]]++;
-        pair(pairs, ids[i-1], ids[i])->train++;
+        pair(&pairs, ids[i-1], ids[i])->train++;
     }
     for (long i = t->ntrain + 1; i < t->n; i++)
-        pair(pairs, ids[i-1], ids[i])->val++;
+        pair(&pairs, ids[i-1], ids[i])->val++;
 
     t->uniform = (double)klog((real)V);
     for (int c = 0; c < V; c++)
