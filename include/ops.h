@@ -8,8 +8,10 @@
  *   add            y = x + z                         equal
  *   mul            y = x z                           equal
  *   scale          y = c x                           c a constant
+ *   gate           y = g x                           g (1), trained
  *   layernorm      y = g (x - mu)/sqrt(var + eps) + b    g, b (C)
  *   rmsnorm        y = g x / sqrt(mean x^2 + eps)    g (C)
+ *   qk_norm        y = (rmsnorm q, rmsnorm k, v)     (..,3HD), by head; g (D)
  *   gelu           y = x sigmoid(2u), u = sqrt(2/pi)(x + .044715 x^3)
  *   relu           y = max(x, 0)
  *   softmax        y = exp(x) / sum exp(x)           over the last axis
@@ -37,8 +39,12 @@ Tensor *op_unembed(Tape *tp, Tensor *x, Tensor *E);
 Tensor *op_add(Tape *tp, Tensor *x, Tensor *z);
 Tensor *op_mul(Tape *tp, Tensor *x, Tensor *z);
 Tensor *op_scale(Tape *tp, Tensor *x, real c);
+Tensor *op_gate(Tape *tp, Tensor *x, Tensor *g);
 Tensor *op_layernorm(Tape *tp, Tensor *x, Tensor *g, Tensor *b, real eps);
 Tensor *op_rmsnorm(Tape *tp, Tensor *x, Tensor *g, real eps);
+/* x (..,3HD) as for attention, H heads */
+Tensor *op_qk_norm(Tape *tp, Tensor *x, Tensor *gq, Tensor *gk, int H,
+                   real eps);
 Tensor *op_gelu(Tape *tp, Tensor *x);
 Tensor *op_relu(Tape *tp, Tensor *x);
 Tensor *op_softmax(Tape *tp, Tensor *x);

@@ -41,6 +41,10 @@ typedef struct Tape {
     Rng noise;              /* dropout draws from it: a stream a step */
     Node *last;
     struct Profile *profile;    /* NULL: the time is not taken */
+    void (*watch)(void *watcher, const Node *);     /* backward shows it each
+                               node whose output's gradient is complete,
+                               before the node passes it on; or NULL */
+    void *watcher;
     struct Spare *spare;    /* gradient buffers to be used again */
 } Tape;
 

@@ -3,34 +3,47 @@
 #include "die.h"
 #include "gpt.h"
 
-static const real EPS = (real)1e-5;
+const real norm_eps = (real)1e-5;
 
 /* The forward pass. */
 
 Tensor *norm(Tape *tp, Tensor *x, const Norm *n)
 {
-    return op_layernorm(tp, x, n->g, n->b, EPS);
+    return n->b ? op_layernorm(tp, x, n->g, n->b, norm_eps)
+                : op_rmsnorm(tp, x, n->g, norm_eps);
+}
+
+static Tensor *attend(Tape *tp, const Sublayer *f, Tensor *qkv)
+{
+    if (f->q.g) qkv = op_qk_norm(tp, qkv, f->q.g, f->k.g, f->heads, norm_eps);
+    return op_attention(tp, qkv, f->heads, !f->unmasked);
 }
 
 Tensor *apply(Tape *tp, const Sublayer *f, Tensor *x)
 {
     Tensor *h = op_linear(tp, x, f->in.W, f->in.b);
-    h = f->heads ? op_attention(tp, h, f->heads, true) : op_gelu(tp, h);
+    h = f->heads ? attend(tp, f, h) : f->relu ? op_relu(tp, h) : op_gelu(tp, h);
     h = op_linear(tp, h, f->out.W, f->out.b);
     return op_dropout(tp, h, f->dropout);
 }
 
-Tensor *gpt_logits(Tape *tp, const GPT *m, const int *ids, int B, int T)
+Tensor *gpt_layers(Tape *tp, const GPT *m, Tensor *x)
 {
-    const GPTConfig *c = &m->config;
-    tp->layer = 0;
-    Tensor *x = op_embedding(tp, m->tok, m->pos, ids, B, T);
-    x = op_dropout(tp, x, (real)c->dropout);
-    for (int i = 0; i < 2 * c->layers; i++) {
+    const Placement *p = &placements[m->config.placement];
+    for (int i = 0; i < 2 * m->config.layers; i++) {
         tp->layer = 1 + i / 2;
-        x = placements[c->placement].put(tp, x, &m->branch[i]);
+        m->stream[i] = x;
+        x = p->put(tp, x, &m->branch[i]);
     }
     tp->layer = 0;
+    return m->stream[2 * m->config.layers] = x;
+}
+
+Tensor *gpt_logits(Tape *tp, const GPT *m, const int *ids, int B, int T)
+{
+    tp->layer = 0;
+    Tensor *x = op_embedding(tp, m->tok, m->pos, ids, B, T);
+    x = gpt_layers(tp, m, op_dropout(tp, x, (real)m->config.dropout));
     if (m->last.g) x = norm(tp, x, &m->last);
     return op_unembed(tp, x, m->head);
 }
@@ -47,9 +60,9 @@ Tensor *gpt_loss(Tape *tp, const GPT *m, const int *ids, const int *targets,
 enum { MODEL = -1 };
 typedef struct { int layer; const char *module; } Place;
 
-/* Two sublayers a layer, of a norm and two linear maps with two tensors each;
- * wte, wpe, lm_head; ln_f with two. */
-static int params_at_most(const GPTConfig *c) { return 12 * c->layers + 5; }
+/* Two sublayers a layer, of two norms and two linear maps with two tensors
+ * each; the gate, the gains of q and k; wte, wpe, lm_head; ln_f with two. */
+static int params_at_most(const GPTConfig *c) { return 19 * c->layers + 5; }
 
 static Tensor *param(GPT *m, Shape shape, Place at, const char *kind)
 {
@@ -89,8 +102,10 @@ static Tensor *matrix(GPT *m, int in, int out, real std, Place at)
 
 static Norm norm_new(GPT *m, Place at)
 {
-    Tensor *g = vector(m, m->config.width, 1, at, "weight");
-    return (Norm){g, vector(m, m->config.width, 0, at, "bias")};
+    int d = m->config.width;
+    Tensor *g = vector(m, d, 1, at, "weight");
+    return (Norm){g, m->config.norm == RMSNORM ? NULL
+                                               : vector(m, d, 0, at, "bias")};
 }
 
 static Linear linear_new(GPT *m, int in, int out, real std, Place at)
@@ -110,23 +125,58 @@ static real branch_std(const GPTConfig *c, int in, int out)
     }
 }
 
-static Sublayer branch_new(GPT *m, int layer, int heads)
+static void scale_columns(Tensor *W, int from, real c)
+{
+    for (int i = 0; i < rows(W); i++)
+        for (int j = from; j < cols(W); j++)
+            W->data[(long)i * cols(W) + j] *= c;
+}
+
+/* F's two linear maps, and what lies between them. */
+static void branch_new(GPT *m, Sublayer *f, int layer, int heads)
 {
     const GPTConfig *c = &m->config;
-    bool mlp = !heads;
-    int d = c->width, inner = mlp ? 4 * d : d;
+    const Placement *p = &placements[c->placement];
+    int d = c->width, inner = heads ? d : c->inner ? c->inner : 4 * d;
     real in_std = branch_std(c, d, inner), out_std = branch_std(c, inner, d);
-    Place n = {layer, mlp ? "ln_2" : "ln_1"};
-    Place in = {layer, mlp ? "mlp.c_fc" : "attn.c_attn"};
-    Place out = {layer, mlp ? "mlp.c_proj" : "attn.c_proj"};
-    Sublayer f = {.heads = heads, .dropout = (real)c->dropout};
+    Place in = {layer, heads ? "attn.c_attn" : "mlp.c_fc"};
+    Place out = {layer, heads ? "attn.c_proj" : "mlp.c_proj"};
+    real start = p->start ? p->start(c->layers) : 1;
 
     if (c->residual_scale) out_std /= sqrt((real)(2 * c->layers));
-    if (c->zero_init) out_std = 0;
-    f.norm = norm_new(m, n);
-    f.in = linear_new(m, d, mlp ? inner : 3 * d, in_std, in);
-    f.out = linear_new(m, inner, d, out_std, out);
-    return f;
+    if (c->zero_init && p->norms < 2) out_std = 0;
+    f->heads = heads, f->unmasked = c->unmasked, f->relu = c->relu;
+    f->dropout = (real)c->dropout;
+    f->in = linear_new(m, d, heads ? 3 * d : inner, in_std, in);
+    scale_columns(f->in.W, heads ? 2 * d : 0, start);
+    if (heads && c->qk_norm) {
+        f->q.g = vector(m, d / heads, 1, (Place){layer, "attn.q"}, "weight");
+        f->k.g = vector(m, d / heads, 1, (Place){layer, "attn.k"}, "weight");
+    }
+    f->out = linear_new(m, inner, d, start * out_std, out);
+}
+
+/* Sublayer i: its branch, and what the placement needs besides. With a norm
+ * on the branch's output that norm's gain is what zero_init starts at 0: of
+ * a branch of 0 it would multiply the gradient by 1/sqrt(eps) = 316. */
+static void sublayer_new(GPT *m, int i)
+{
+    const GPTConfig *c = &m->config;
+    const Placement *p = &placements[c->placement];
+    Sublayer *f = &m->branch[i];
+    int layer = i / 2, mlp = i % 2;
+    f->factor = p->factor ? p->factor(c->layers, layer + 1) : 1;
+    if (p->norms > 0)
+        f->norm = norm_new(m, (Place){layer, mlp ? "ln_2" : "ln_1"});
+    branch_new(m, f, layer, mlp ? 0 : c->heads);
+    if (p->norms > 1) {
+        const char *name = mlp ? "ln_2.out" : "ln_1.out";
+        f->out_norm = norm_new(m, (Place){layer, name});
+        if (c->zero_init) scale_columns(f->out_norm.g, 0, 0);
+    }
+    if (p->gated)
+        f->gate = mlp ? f[-1].gate : vector(m, 1, 0, (Place){layer, "gate"},
+                                            "weight");
 }
 
 /* Embeddings: their sum, the stream, starts with variance 1. The head: std
@@ -154,11 +204,11 @@ void gpt_new(GPT *m, GPTConfig config)
     *m = (GPT){.config = config};
     m->param = arena_alloc(&m->arena, (size_t)params_at_most(c)
                                       * sizeof *m->param);
-    m->branch = arena_alloc(&m->arena, (size_t)(2 * c->layers)
-                                       * sizeof *m->branch);
+    size_t n = 2 * (size_t)c->layers, bytes = n * sizeof *m->branch;
+    m->stream = arena_alloc(&m->arena, (n + 1) * sizeof *m->stream);
+    m->branch = memset(arena_alloc(&m->arena, bytes), 0, bytes);
     embeddings_new(m);
-    for (int i = 0; i < 2 * c->layers; i++)
-        m->branch[i] = branch_new(m, i / 2, i % 2 ? 0 : c->heads);
+    for (int i = 0; i < 2 * c->layers; i++) sublayer_new(m, i);
     if (placements[c->placement].final_norm)
         m->last = norm_new(m, (Place){MODEL, "ln_f"});
 }

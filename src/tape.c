@@ -85,6 +85,7 @@ const Node *tape_backward(Tape *tp, Tensor *y, const real *dy)
         if (!nd->out->grad) continue;           /* y does not depend on it */
         /* Whatever uses nd->out came later on the tape and has been walked:
          * its gradient is complete. */
+        if (tp->watch) tp->watch(tp->watcher, nd);
         for (int i = 0; i < MAX_IN && nd->in[i]; i++) grad_begin(tp, nd, i);
         nd->backward(nd);
         for (int i = 0; i < MAX_IN && nd->in[i]; i++) nd->in[i]->fresh = false;

@@ -124,7 +124,9 @@ LR, BETAS, EPS, DECAY = 1e-3, (0.9, 0.98), 1e-8, 0.1
 
 
 def norm(p, name, x):
-    return F.layer_norm(x, (D,), p[name + ".weight"], p[name + ".bias"], 1e-5)
+    g, b = p[name + ".weight"], p.get(name + ".bias")
+    return rmsnorm(x, g, 1e-5) if b is None else F.layer_norm(x, (D,), g, b,
+                                                              1e-5)
 
 
 def linear(p, name, x):             # weights are (in, out)
@@ -132,7 +134,13 @@ def linear(p, name, x):             # weights are (in, out)
 
 
 def attend(p, at, x):
-    h = attention(linear(p, at + ".attn.c_attn", x), HEADS)
+    h = linear(p, at + ".attn.c_attn", x)
+    if at + ".attn.q.weight" in p:
+        q, k, v = (z.view(B, T, HEADS, -1) for z in h.split(D, dim=2))
+        q = rmsnorm(q, p[at + ".attn.q.weight"], 1e-5)
+        k = rmsnorm(k, p[at + ".attn.k.weight"], 1e-5)
+        h = torch.cat([z.flatten(2) for z in (q, k, v)], dim=2)
+    h = attention(h, HEADS)
     return linear(p, at + ".attn.c_proj", h)
 
 
@@ -141,22 +149,30 @@ def mlp(p, at, x):
     return linear(p, at + ".mlp.c_proj", h)
 
 
-# name: (the equation, is there a final norm?); f the branch, n its norm
+# name: (the equation, norms a sublayer, is there a final norm?); f the branch,
+# n and m its norms, g the gate of layer l
 PLACEMENTS = {
-    "pre": (lambda x, f, n: x + f(n(x)), True),
-    "post": (lambda x, f, n: n(x + f(x)), False),
+    "pre": (lambda x, f, n, m, g, l: x + f(n(x)), 1, True),
+    "post": (lambda x, f, n, m, g, l: n(x + f(x)), 1, False),
+    "peri": (lambda x, f, n, m, g, l: x + m(f(n(x))), 2, True),
+    "deepnorm": (lambda x, f, n, m, g, l: n((2 * L) ** 0.25 * x + f(x)),
+                 1, False),
+    "lnscale": (lambda x, f, n, m, g, l: x + f(n(x) / l ** 0.5), 1, True),
+    "rezero": (lambda x, f, n, m, g, l: x + g * f(x), 0, False),
 }
+PLACEMENTS["pre-rmsnorm-qknorm"] = PLACEMENTS["pre"]
 
 
 def loss(p, placement, ids, targets):
-    put, final = PLACEMENTS[placement]
+    put, _, final = PLACEMENTS[placement]
     x = p["wte.weight"][ids] + p["wpe.weight"][:T]
     for layer in range(L):
         at = f"h.{layer}"
-        x = put(x, lambda z: attend(p, at, z),
-                lambda z: norm(p, at + ".ln_1", z))
-        x = put(x, lambda z: mlp(p, at, z),
-                lambda z: norm(p, at + ".ln_2", z))
+        for branch, ln in ((attend, ".ln_1"), (mlp, ".ln_2")):
+            x = put(x, lambda z: branch(p, at, z),
+                    lambda z: norm(p, at + ln, z),
+                    lambda z: norm(p, at + ln + ".out", z),
+                    p.get(at + ".gate.weight"), layer + 1)
     if final:
         x = norm(p, "ln_f", x)
     logits = x @ p["lm_head.weight"].T
@@ -164,19 +180,35 @@ def loss(p, placement, ids, targets):
 
 
 def shapes(placement):
+    _, norms, final = PLACEMENTS[placement]
+
+    def norm_shapes(name):
+        yield name + ".weight", (D,)
+        if "rmsnorm" not in placement:
+            yield name + ".bias", (D,)
+
     yield "wte.weight", (VOCAB, D)
     yield "wpe.weight", (CONTEXT, D)
     yield "lm_head.weight", (VOCAB, D)
     for layer in range(L):
-        for name, size in (("ln_1", (D,)), ("attn.c_attn", (D, 3 * D)),
-                           ("attn.c_proj", (D, D)), ("ln_2", (D,)),
+        for name, size in (("ln_1", None), ("attn.c_attn", (D, 3 * D)),
+                           ("attn.c_proj", (D, D)), ("ln_2", None),
                            ("mlp.c_fc", (D, 4 * D)),
                            ("mlp.c_proj", (4 * D, D))):
-            yield f"h.{layer}.{name}.weight", size
-            yield f"h.{layer}.{name}.bias", size[-1:]
-    if PLACEMENTS[placement][1]:
-        yield "ln_f.weight", (D,)
-        yield "ln_f.bias", (D,)
+            at = f"h.{layer}.{name}"
+            if size:
+                yield at + ".weight", size
+                yield at + ".bias", size[-1:]
+            else:
+                for suffix in ("", ".out")[:norms]:
+                    yield from norm_shapes(at + suffix)
+        if placement == "rezero":
+            yield f"h.{layer}.gate.weight", (1,)
+        if "qknorm" in placement:
+            yield f"h.{layer}.attn.q.weight", (D // HEADS,)
+            yield f"h.{layer}.attn.k.weight", (D // HEADS,)
+    if final:
+        yield from norm_shapes("ln_f")
 
 
 def weights(placement):

@@ -253,6 +253,9 @@ static double check_directions(const Run *r, const Param *p, int directions)
     Rng draw = rng_new(3, RNG_TEST, 0);
     long n = size(p->t);
     double d2 = 0, w2 = 0;
+    /* A norm after the branch divides by the branch's small standard
+     * deviation: steps must be small beside that. */
+    double h = placements[r->m.config.placement].norms == 2 ? 0x1p-10 : 0x1p-7;
     real *v = malloc((size_t)n * sizeof *v);
     for (int k = 0; k < directions; k++) {
         double length2 = 0, got = 0;
@@ -262,7 +265,7 @@ static double check_directions(const Run *r, const Param *p, int directions)
         }
         for (long i = 0; i < n; i++) v[i] /= sqrt(length2);
         for (long i = 0; i < n; i++) got += p->t->grad[i] * v[i];
-        double want = derivative(&at, p->t, v, 0x1p-7, 2);
+        double want = derivative(&at, p->t, v, h, 2);
         d2 += (got - want) * (got - want);
         w2 += want * want;
     }
@@ -362,17 +365,24 @@ TEST(both_uses_of_a_tensor_add_up)
 static const char *reason_not_to_move(const Run *r, const Param *p, long i)
 {
     const GPTConfig *c = &r->m.config;
-    bool norm_in_branch = !is(r->placement, "post");
+    const Placement *put = &placements[c->placement];
+    bool norm_in_branch = r->m.last.g != NULL;
+    bool branch = strstr(p->name, ".c_") != NULL;
+    bool inner = strstr(p->name, ".c_attn.") || strstr(p->name, ".c_fc.");
+    bool before_branch = strstr(p->name, ".ln_") && !strstr(p->name, ".out.");
     int d = c->width, row = (int)(i / d), seen = 0;
     for (int k = 0; k < r->B * r->T; k++) seen |= r->ids[k] == row;
     if (is(p->name, "wte.weight") && !seen && !c->tie)
         return "this token does not occur";
     if (is(p->name, "wpe.weight") && row >= r->T)
         return "no sequence is that long";
-    if (c->zero_init && (strstr(p->name, ".c_attn.") ||
-                         strstr(p->name, ".c_fc.")))
+    if (put->gated && branch)
+        return "the gate that it goes through is 0";
+    if (c->zero_init && put->norms == 2 && (branch || before_branch))
+        return "the gain that it goes through is 0";
+    if (c->zero_init && inner)
         return "inner weight: the output projection it goes through is 0";
-    if (c->zero_init && norm_in_branch && strstr(p->name, ".ln_"))
+    if (c->zero_init && norm_in_branch && before_branch)
         return "norm inside a branch: the output projection is 0";
     if (strstr(p->name, ".c_attn.bias") && i >= d && i < 2 * d)
         return "key bias: adds q.b to all scores of a row, softmax ignores it";
@@ -399,9 +409,11 @@ static void check_moves(const Run *r, const Param *p, const real *before)
 
 static void one_step(GPTConfig c)
 {
+    bool zero_init = c.zero_init;
     c.layers = 1;
     for (c.placement = 0; placements[c.placement].name; c.placement++) {
         Run r;
+        c.zero_init = zero_init && !placements[c.placement].gated;
         Optim o;
         Arena copies = {0};
         run_new(&r, c, 2, 5);
@@ -551,33 +563,112 @@ static Tensor *through_branch(const Tape *tp, const Tensor *y,
     return in->in[0];
 }
 
-/* y is N(x) of this branch: returns x. */
-static Tensor *through_norm(const Tape *tp, const Tensor *y, const Sublayer *f)
+/* y is N(x) of this norm: returns x. */
+static Tensor *through_norm(const Tape *tp, const Tensor *y, const Norm *n)
 {
     const Node *nd = expect_op(tp, y, "layernorm");
-    EXPECT(nd->in[1] == f->norm.g && nd->in[2] == f->norm.b,
+    EXPECT(nd->in[1] == n->g && nd->in[2] == n->b,
            "the norm reads another gain or bias than its own");
     return nd->in[0];
 }
 
-/* y = x + F(N(x)): the residual is x itself, not N(x). */
-static void expect_pre(const Tape *tp, const Tensor *x, const Tensor *y,
-                       const Sublayer *f)
+/* y is c x: returns x. */
+static Tensor *through_scale(const Tape *tp, const Tensor *y, double c)
+{
+    const Node *nd = expect_op(tp, y, "scale");
+    for (long i = 0; nd->out && i < size(y); i++)
+        EXPECT(fabs((double)y->data[i] - c * (double)nd->in[0]->data[i])
+               <= 1e-6 * fabs((double)y->data[i]), "the factor is not %g", c);
+    return nd->in[0];
+}
+
+/* y is x + z: returns z. */
+static Tensor *through_add(const Tape *tp, const Tensor *y, const Tensor *x)
 {
     const Node *sum = expect_op(tp, y, "add");
     EXPECT(sum->in[0] == x, "the residual edge does not come from x");
-    const Tensor *inside = through_branch(tp, sum->in[1], f);
-    EXPECT(through_norm(tp, inside, f) == x, "the norm does not read x");
+    return sum->in[1];
 }
 
-/* y = N(x + F(x)) */
-static void expect_post(const Tape *tp, const Tensor *x, const Tensor *y,
+/* What stands on the tape, taken apart from y back to x. */
+
+static void is_pre(const Tape *tp, const Tensor *x, const Tensor *y,
+                   const Sublayer *f)
+{
+    const Tensor *N = through_branch(tp, through_add(tp, y, x), f);
+    EXPECT(through_norm(tp, N, &f->norm) == x, "the norm does not read x");
+}
+
+static void is_post(const Tape *tp, const Tensor *x, const Tensor *y,
+                    const Sublayer *f)
+{
+    const Tensor *sum = through_norm(tp, y, &f->norm);
+    EXPECT(through_branch(tp, through_add(tp, sum, x), f) == x,
+           "the branch does not read x");
+}
+
+static void is_peri(const Tape *tp, const Tensor *x, const Tensor *y,
+                    const Sublayer *f)
+{
+    const Tensor *F = through_norm(tp, through_add(tp, y, x), &f->out_norm);
+    EXPECT(through_norm(tp, through_branch(tp, F, f), &f->norm) == x,
+           "the norm does not read x");
+}
+
+static void is_deepnorm(const Tape *tp, const Tensor *x, const Tensor *y,
                         const Sublayer *f)
 {
-    const Node *sum = expect_op(tp, through_norm(tp, y, f), "add");
-    EXPECT(sum->in[0] == x, "the residual edge does not come from x");
+    const Node *sum = expect_op(tp, through_norm(tp, y, &f->norm), "add");
+    double a = pow(2. * SMALL.layers, .25);
+    EXPECT(through_scale(tp, sum->in[0], a) == x, "the residual is not a x");
     EXPECT(through_branch(tp, sum->in[1], f) == x,
            "the branch does not read x");
+}
+
+static void is_lnscale(const Tape *tp, const Tensor *x, const Tensor *y,
+                       const Sublayer *f)
+{
+    const Tensor *N = through_branch(tp, through_add(tp, y, x), f);
+    N = through_scale(tp, N, 1 / sqrt(tp->layer));
+    EXPECT(through_norm(tp, N, &f->norm) == x, "the norm does not read x");
+}
+
+static void is_rezero(const Tape *tp, const Tensor *x, const Tensor *y,
+                      const Sublayer *f)
+{
+    const Node *gate = expect_op(tp, through_add(tp, y, x), "gate");
+    EXPECT(gate->in[1] == f->gate && f->gate, "the gate is not the layer's");
+    EXPECT(through_branch(tp, gate->in[0], f) == x,
+           "the branch does not read x");
+}
+
+static const struct {
+    const char *name;
+    void (*check)(const Tape *, const Tensor *, const Tensor *,
+                  const Sublayer *);
+} equations[] = {{"pre", is_pre}, {"post", is_post}, {"peri", is_peri},
+                 {"deepnorm", is_deepnorm}, {"lnscale", is_lnscale},
+                 {"rezero", is_rezero}};
+
+static void check_wiring(Run *r)
+{
+    const GPT *m = &r->m;
+    Tape tape = {.recording = true};
+    Tensor *x = tensor_param(&r->m.arena, (Shape){3, {1, 3, m->config.width}});
+    bool known = false;
+    for (long i = 0; i < size(x); i++) x->data[i] = (real)(i % 5);
+    gpt_layers(&tape, m, x);
+    for (size_t e = 0; e < sizeof equations / sizeof *equations; e++) {
+        if (!is(equations[e].name, r->placement)) continue;
+        known = true;
+        for (int i = 0; i < 2 * m->config.layers; i++) {
+            tape.layer = 1 + i / 2;
+            equations[e].check(&tape, m->stream[i], m->stream[i+1],
+                               &m->branch[i]);
+        }
+    }
+    EXPECT(known, "add the equation of %s to the table above", r->placement);
+    arena_free(&tape.arena);
 }
 
 TEST(wiring_is_the_equation)
@@ -585,43 +676,41 @@ TEST(wiring_is_the_equation)
     GPTConfig c = SMALL;
     for (c.placement = 0; placements[c.placement].name; c.placement++) {
         Run r;
-        Tape tape = {.recording = true};
         run_new(&r, c, 1, 3);
-        Tensor *x = tensor_param(&r.m.arena, (Shape){3, {1, 3, c.width}});
-        for (long i = 0; i < size(x); i++) x->data[i] = (real)(i % 5);
-        for (int i = 0; i < 2; i++) {
-            const Sublayer *f = &r.m.branch[i];
-            Tensor *y = placements[c.placement].put(&tape, x, f);
-            if (is(r.placement, "pre")) expect_pre(&tape, x, y, f);
-            if (is(r.placement, "post")) expect_post(&tape, x, y, f);
-            x = y;
-        }
-        arena_free(&tape.arena);
+        check_wiring(&r);
         run_free(&r);
     }
 }
 
-/* The branch says 0: a pre sublayer returns x bit for bit, a post one LN(x).*/
+/* What a sublayer returns whose branch says 0: x to the bit, or N(x). */
+static const Tensor *of_zero_branch(Tape *tp, const char *placement, Tensor *x,
+                                    const Sublayer *f)
+{
+    if (is(placement, "post")) return norm(tp, x, &f->norm);
+    if (is(placement, "deepnorm"))
+        return norm(tp, op_scale(tp, x, f->factor), &f->norm);
+    return x;
+}
+
 TEST(branch_of_zero)
 {
     GPTConfig c = SMALL;
-    c.zero_init = true;
     for (c.placement = 0; placements[c.placement].name; c.placement++) {
         Run r;
         Tape tape = {.recording = true};
+        c.zero_init = !placements[c.placement].gated;
         run_new(&r, c, 1, 3);
         Tensor *x = tensor_param(&r.m.arena, (Shape){3, {1, 3, c.width}});
         size_t bytes = (size_t)size(x) * sizeof(real);
         Rng draw = rng_new(4, RNG_TEST, 0);
         for (long i = 0; i < size(x); i++) x->data[i] = rng_normal(&draw);
-        for (int i = 0; i < 2; i++) {
+        for (int i = 0; i < 2 * c.layers; i++) {
             const Sublayer *f = &r.m.branch[i];
             const Tensor *y = placements[c.placement].put(&tape, x, f);
-            if (is(r.placement, "pre"))
-                EXPECT(!memcmp(y->data, x->data, bytes), "pre changed x");
-            if (is(r.placement, "post"))
-                EXPECT(!memcmp(y->data, norm(&tape, x, &f->norm)->data, bytes),
-                       "post is not LN(x)");
+            const Tensor *want = of_zero_branch(&tape, r.placement, x, f);
+            EXPECT(!memcmp(y->data, want->data, bytes),
+                   "%s, sublayer %d: a branch of 0 does something",
+                   r.placement, i);
         }
         arena_free(&tape.arena);
         run_free(&r);
