@@ -35,6 +35,10 @@ void optim_new(Optim *o, OptimConfig config, Param *param, int nparam,
 /* The norm of all gradients together. Same bits for any thread count. */
 real grad_norm(const Optim *o);
 
+/* By what to multiply gradients whose norm must not exceed clip (0: no
+ * limit). */
+real clip_scale(double clip, real norm);
+
 /* One update of every parameter; leaves the gradients at 0. */
 void optim_step(Optim *o, real rate, real scale);
 

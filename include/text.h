@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "arena.h"
+#include "rng.h"
 #include "sha256.h"
 
 /* Cross-entropies are in nats per character, on the validation part. N counts
@@ -39,6 +40,13 @@ typedef struct {
 Text text_from_bytes(Arena *arena, const char *name, const char *bytes,
                      size_t n, bool newline_lf, int context);
 Text text_load(Arena *arena, const char *path, bool newline_lf, int context);
+
+/* Draws windows of the characters from .. to - 1, with replacement: B times T
+ * ids, and as targets the characters after them; (B,T) each. */
+void text_batch(const Text *t, Rng noise, long from, long to, int B, int T,
+                int *ids, int *targets);
+/* One of them, that begins at `at`; (T) each. */
+void text_window(const Text *t, long at, int T, int *ids, int *targets);
 
 /* The ids of n bytes of UTF-8; returns how many, n at most. A character that
  * the vocabulary has not is named, with its byte offset: EXIT_DATA. name says

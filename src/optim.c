@@ -55,6 +55,11 @@ real grad_norm(const Optim *o)
     return (real)sqrt(total);
 }
 
+real clip_scale(double clip, real norm)
+{
+    return clip > 0 && norm > (real)clip ? (real)clip / norm : 1;
+}
+
 /* b^t by squaring: libm's pow differs between machines. */
 static double power(double b, long t)
 {

@@ -176,6 +176,21 @@ Text text_load(Arena *arena, const char *path, bool newline_lf, int context)
     return new_text(arena, &scratch, path, bytes, n, newline_lf, context);
 }
 
+void text_window(const Text *t, long at, int T, int *ids, int *targets)
+{
+    memcpy(ids, t->ids + at, sizeof *ids * (size_t)T);
+    memcpy(targets, t->ids + at + 1, sizeof *targets * (size_t)T);
+}
+
+void text_batch(const Text *t, Rng noise, long from, long to, int B, int T,
+                int *ids, int *targets)
+{
+    uint32_t places = (uint32_t)(to - from - T);
+    for (int b = 0; b < B; b++)
+        text_window(t, from + (long)rng_below(&noise, places), T, ids + b * T,
+                    targets + b * T);
+}
+
 static int by_code(const void *a, const void *b)
 {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;

@@ -1,0 +1,365 @@
+/* probe: one step of training under the glass.
+ *
+ * Builds the model that the flags describe, or opens the one that a run saved,
+ * puts a batch of the corpus through it, takes one step, and shows what passed
+ * on the residual path: models/probe.h says what each number is. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "chart.h"
+#include "config.h"
+#include "die.h"
+#include "jacobian.h"
+#include "kernels.h"
+#include "probe.h"
+#include "svd.h"
+#include "weights.h"
+
+static const char *from = "", *compare = "", *svg = "";
+static bool json, jacobians;
+static const Flag own[] = {
+    FLAG_GROUP("The probe"),
+    FLAG_STRING("from", NULL, &from,
+        "directory of a run, for its configuration and weights"),
+    FLAG_STRING("compare", NULL, &compare,
+        "placements side by side, as pre,post: same seed, weights and batch"),
+    FLAG_BOOL("jacobian", NULL, &jacobians,
+        "the Jacobian of each sublayer and of the stack, on a small input"),
+    FLAG_BOOL("json", NULL, &json, "for machines: one object a placement"),
+    FLAG_STRING("svg", NULL, &svg,
+        "a file to draw the gradient along the stream into"),
+    FLAG_INT("threads", NULL, &config.threads, "[0,1024]",
+        "0: as many as there are cores"),
+    FLAG_END
+};
+
+/* A Jacobian's singular values, and delta = |J - I| */
+typedef struct {
+    double largest, median, smallest, mean_square, delta;
+} Spectrum;
+
+/* A model, and what the step showed. */
+typedef struct {
+    GPT    model;
+    Probe *probe;
+    double loss;
+    int    tokens;          /* on which the Jacobians are */
+    Spectrum *spectrum;     /* of 2L sublayers, and of the stack; or NULL */
+} Look;
+
+enum { MOST = 8 };              /* placements side by side */
+typedef struct { int n, placement[MOST]; } Chosen;
+
+static const Flag *all_flags(void);
+static Chosen chosen(void);
+static Text   open_text(Arena *a);
+static void   look(Look *l, Arena *a, const Text *text, int placement);
+static void   put_json(const Look *l);
+static void   put_table(const Look *l);
+static void   put_side_by_side(const Look *l, int n);
+static void   put_jacobians(const Look *l);
+static void   draw(const Look *l, int n);
+
+int main(int argc, char **argv)
+{
+    static Arena arena;
+    static Look looks[MOST];
+    thread_setup(argv);
+    flags_parse(all_flags(), "show the residual path, layer by layer", NULL,
+                argc, argv);
+    Chosen c = chosen();
+    if (config.threads) thread_limit(config.threads);
+    Text text = open_text(&arena);
+    for (int i = 0; i < c.n; i++)
+        look(&looks[i], &arena, &text, c.placement[i]);
+    for (int i = 0; i < c.n && json; i++) put_json(&looks[i]);
+    if (!json && c.n == 1) put_table(&looks[0]);
+    if (!json && c.n > 1) put_side_by_side(looks, c.n);
+    for (int i = 0; i < c.n && jacobians; i++)
+        put_jacobians(&looks[i]);
+    if (*svg) draw(looks, c.n);
+    if (fflush(stdout) || ferror(stdout))
+        die(EXIT_IO, "stdout: cannot write: %s", strerror(errno));
+    return 0;
+}
+
+/* The command line. */
+
+/* Those of train that describe a model, its training and its text; ours. */
+static const Flag *all_flags(void)
+{
+    static Flag flags[FLAGS_MAX];
+    int n = 0;
+    for (const Flag *f = config_flags; f->value.any != &config.out; f++)
+        flags[n++] = *f;
+    for (const Flag *f = own; f < own + sizeof own / sizeof *own; f++)
+        flags[n++] = *f;
+    return flags;
+}
+
+static int find_placement(const char *name, size_t n)
+{
+    for (int i = 0; placements[i].name; i++)
+        if (strlen(placements[i].name) == n
+            && !strncmp(placements[i].name, name, n)) return i;
+    die(EXIT_USAGE, "--compare=%s: \"%.*s\" is no placement; ./probe --help "
+        "lists them", compare, (int)n, name);
+}
+
+static Chosen chosen(void)
+{
+    Chosen c = {0};
+    for (const Flag *f = config_flags; f->value.any != &config.out; f++)
+        if (*from && f->kind != KIND_GROUP && flags_given(f->value.any))
+            die(EXIT_USAGE, "--%s does not go with --from=%s, which has a "
+                "configuration of its own", f->name, from);
+    if (*from && *compare)
+        die(EXIT_USAGE, "--compare=%s does not go with --from=%s: saved "
+            "weights belong to one placement", compare, from);
+    for (const char *p = compare; *p; p += *p == ',') {
+        size_t n = strcspn(p, ",");
+        if (c.n == MOST)
+            die(EXIT_USAGE, "--compare takes %d placements at most", MOST);
+        c.placement[c.n++] = find_placement(p, n);
+        p += n;
+    }
+    if (c.n == 0) c.placement[c.n++] = config.model.placement;
+    return c;
+}
+
+/* One step. */
+
+static Text open_text(Arena *a)
+{
+    if (*from) config_load(a, from);
+    else config_resolve();
+    Text text = config_text(a);
+    config.model.vocab = text.vocab;
+    return text;
+}
+
+/* J (n,n) and scratch are overwritten. */
+static Spectrum spectrum_of(int n, double *J, double *scratch, double *sv)
+{
+    Spectrum s = {0};
+    memcpy(scratch, J, sizeof *J * (size_t)(n * n));
+    for (int i = 0; i < n; i++) scratch[i * n + i] -= 1;
+    singular_values(n, n, scratch, sv);
+    s.delta = sv[0];
+    singular_values(n, n, J, sv);
+    for (int i = 0; i < n; i++) s.mean_square += sv[i] * sv[i] / n;
+    s.largest = sv[0], s.median = sv[n / 2], s.smallest = sv[n - 1];
+    return s;
+}
+
+/* Of each sublayer and of the stack, where the stream's first tokens are: as
+ * many as make 128 rows, or one. */
+static void measure_jacobians(Look *l, Arena *a)
+{
+    int d = config.model.width, L2 = 2 * config.model.layers;
+    int T = d > 64 ? 1 : least(128 / d, config.model.context), n = T * d;
+    double *J = arena_alloc(a, sizeof *J * (size_t)(n * n));
+    double *scratch = arena_alloc(a, sizeof *J * (size_t)(n * n));
+    double *sv = arena_alloc(a, sizeof *J * (size_t)n);
+    l->tokens = T;
+    l->spectrum = arena_alloc(a, sizeof *l->spectrum * (size_t)(L2 + 1));
+    for (int i = 0; i <= L2; i++) {
+        const real *x = l->model.stream[i < L2 ? i : 0]->data;
+        gpt_jacobian(&l->model, x, T, i < L2 ? i : 0, i < L2 ? i + 1 : L2, J);
+        l->spectrum[i] = spectrum_of(n, J, scratch, sv);
+    }
+}
+
+/* The first step that train would take, or the next one, with moments that
+ * start anew, from what it saved. */
+static void look(Look *l, Arena *a, const Text *text, int placement)
+{
+    Tape tape = {.recording = true};
+    Optim optim;
+    int B = config.batch, T = config.model.context;
+    size_t bytes = sizeof(int) * (size_t)(B * T);
+    int *ids = arena_alloc(a, bytes), *targets = arena_alloc(a, bytes);
+    uint64_t seed = config.model.seed;
+
+    if (!*from) config.model.placement = placement;
+    gpt_new(&l->model, config.model);
+    if (*from)
+        weights_load(path_in(from, "model.safetensors"), l->model.param,
+                     l->model.nparam);
+    optim_new(&optim, config.optim, l->model.param, l->model.nparam, a);
+    l->probe = probe_new(a, &l->model);
+    tape.noise = rng_new(seed, RNG_DROPOUT, 1);
+    text_batch(text, rng_new(seed, RNG_DATA, 1), 0, text->ntrain, B, T, ids,
+               targets);
+
+    Tensor *loss = gpt_loss(&tape, &l->model, ids, targets, B, T);
+    l->loss = (double)loss->data[0];
+    if (jacobians) measure_jacobians(l, a);
+    probe_watch(l->probe, &tape);
+    tape_backward(&tape, loss, NULL);
+    probe_weights(l->probe);
+    optim_step(&optim, schedule_rate(&config.schedule, 1),
+               clip_scale(config.grad_clip, grad_norm(&optim)));
+    probe_update(l->probe);
+    arena_free(&tape.arena);
+}
+
+/* What it showed. */
+
+static const char *name_of(const Look *l)
+{
+    return placements[l->model.config.placement].name;
+}
+
+static void put_json(const Look *l)
+{
+    printf("{\"placement\":\"%s\",\"loss\":%.9g,\"probe\":", name_of(l),
+           l->loss);
+    probe_json(stdout, l->probe);
+    printf("}\n");
+}
+
+/* Sublayer i of n, or the end. */
+static const char *place(int i, int n)
+{
+    static char text[32];
+    snprintf(text, sizeof text, i == n ? "end" : "%d.%s", i / 2 + 1,
+             i % 2 ? "mlp" : "att");
+    return text;
+}
+
+static void put_number(double x, int width)
+{
+    if (isnan(x)) printf(" %*s", width, "");
+    else if (x == 0 || (fabs(x) >= 0.01 && fabs(x) < 9999))
+        printf(" %*.*f", width, fabs(x) < 100 ? 3 : 0, x);
+    else printf(" %*.1e", width, x);
+}
+
+static double scale(double x) { return (double)klog((real)x); }
+
+/* A bar on a scale of logarithms between the least and the largest. */
+static void put_bar(double x, double least, double most)
+{
+    static const char full[] = "################";
+    enum { WIDTH = sizeof full - 1 };
+    double share = most > least ? scale(x / least) / scale(most / least) : 1;
+    int n = x > 0 ? 1 + (int)(share * (WIDTH - 1) + 0.5) : 0;
+    printf(" %-*.*s", WIDTH, n, full);
+}
+
+/* Of all the looks, so that their bars compare. */
+static void range(const Look *l, int looks, const ProbeColumn *c,
+                  double *least, double *most)
+{
+    *least = INFINITY, *most = 0;
+    for (int k = 0; k < looks; k++)
+        for (int i = 0; i <= l[k].probe->n; i++) {
+            double x = probe_value(&l[k].probe->row[i], c);
+            if (x > 0 && x < *least) *least = x;
+            if (x > *most) *most = x;
+        }
+}
+
+static const ProbeColumn *column(const char *name)
+{
+    const ProbeColumn *c = probe_columns;
+    while (strcmp(c->name, name)) c++;
+    return c;
+}
+
+static void put_table(const Look *l)
+{
+    const Probe *p = l->probe;
+    const ProbeColumn *grad = column("grad");
+    double least, most;
+    range(l, 1, grad, &least, &most);
+    printf("%s, %d layers, width %d; loss %.4f\n\n", name_of(l),
+           l->model.config.layers, l->model.config.width, l->loss);
+    for (const ProbeColumn *c = probe_columns; c->name; c++)
+        printf("  %-10s %s\n", c->name, c->about);
+    printf("\n%-8s", "layer");
+    for (const ProbeColumn *c = probe_columns; c->name; c++)
+        printf(" %9s", c->name);
+    printf("  grad, log scale\n");
+    for (int i = 0; i <= p->n; i++) {
+        printf("%-8s", place(i, p->n));
+        for (const ProbeColumn *c = probe_columns; c->name; c++)
+            put_number(probe_value(&p->row[i], c), 9);
+        put_bar(probe_value(&p->row[i], grad), least, most);
+        putchar('\n');
+    }
+}
+
+/* One quantity after the other, the placements as columns. */
+static void put_side_by_side(const Look *l, int n)
+{
+    static const char *const shown[] = {"stream", "cosine", "grad",
+                                        "grad_out", NULL};
+    for (int s = 0; shown[s]; s++) {
+        const ProbeColumn *c = column(shown[s]);
+        double least, most;
+        range(l, n, c, &least, &most);
+        printf("%s%s: %s\n%-8s", s ? "\n" : "", c->name, c->about, "layer");
+        for (int k = 0; k < n; k++) printf(" %9s %-16s", name_of(&l[k]), "");
+        putchar('\n');
+        for (int i = 0; i <= l->probe->n; i++) {
+            printf("%-8s", place(i, l->probe->n));
+            for (int k = 0; k < n; k++) {
+                double x = probe_value(&l[k].probe->row[i], c);
+                put_number(x, 9);
+                put_bar(x, least, most);
+            }
+            putchar('\n');
+        }
+    }
+}
+
+static void put_spectrum(const char *where, const Spectrum *s)
+{
+    printf(json ? "{\"place\":\"%s\",\"largest\":%.9g,\"median\":%.9g,"
+           "\"smallest\":%.9g,\"mean_square\":%.9g,\"delta\":%.9g}\n"
+           : "%-8s %10.4g %10.4g %10.4g %12.4g %10.4g\n", where, s->largest,
+           s->median, s->smallest, s->mean_square, s->delta);
+}
+
+static void put_jacobians(const Look *l)
+{
+    int L2 = l->probe->n, T = l->tokens;
+    double bound = 1;
+    if (!json)
+        printf("\n%s: Jacobians of the sublayers on %d token%s: singular "
+               "values, delta = |J - I|\n%-8s %10s %10s %10s %12s %10s\n",
+               name_of(l), T, T == 1 ? "" : "s", "layer", "largest", "median",
+               "smallest", "mean square", "delta");
+    for (int i = 0; i <= L2; i++) {
+        put_spectrum(i < L2 ? place(i, L2) : "stack", &l->spectrum[i]);
+        if (i < L2) bound *= 1 + l->spectrum[i].delta;
+    }
+    printf(json ? "{\"norm_of_product\":%.9g,\"bound\":%.9g}\n" :
+           "|product| = %.4g <= product of (1 + delta) = %.4g\n",
+           l->spectrum[L2].largest, bound);
+}
+
+/* A picture. */
+
+static void draw(const Look *l, int n)
+{
+    static ChartLine line[MOST];
+    static double x[MOST][20001], y[MOST][20001];
+    FILE *f = fopen(svg, "w");
+    if (!f) die(EXIT_CANTCREATE, "--svg=%s: cannot write: %s", svg,
+                strerror(errno));
+    for (int k = 0; k < n; k++) {
+        for (int i = 0; i <= l[k].probe->n; i++) {
+            x[k][i] = i / 2.;
+            y[k][i] = l[k].probe->row[i].grad;
+        }
+        line[k] = (ChartLine){name_of(&l[k]), l[k].probe->n + 1, x[k], y[k]};
+    }
+    chart_lines(f, &(Chart){"Gradient with respect to the stream", "layer",
+                            .y_label = "norm", .y_log = true}, line, n,
+                NULL, 0);
+    if (fflush(f) || ferror(f) || fclose(f))
+        die(EXIT_IO, "--svg=%s: cannot write: %s", svg, strerror(errno));
+}
