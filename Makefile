@@ -29,11 +29,12 @@ endif
 QUIET    = $(if $(OPENMP_FLAG),,-Wno-unknown-pragmas)
 FLAGS    = $(CFLAGS) -std=c11 -pedantic $(OPT) $(MARCH) $(STRICT) \
            $(OPENMP_FLAG) $(WARN) $(QUIET) $(DEFINES) $(EXTRA)
-INCLUDE  = -Iinclude -Imodels -Idata -Ibuild
+INCLUDE  = -Iinclude -Imodels -Idata -Isrc/lab -Ibuild
 LIBS     = -lm
 
 OPS      = $(sort $(wildcard src/ops/*.c))
 LIB      = $(wildcard src/*.c src/kernels/*.c models/*.c data/*.c) $(OPS)
+LAB      = $(sort $(wildcard src/lab/*.c))
 TESTS    = $(wildcard tests/*.c)
 PROGRAMS = $(patsubst src/cmd/%.c,%,$(wildcard src/cmd/*.c))
 
@@ -45,24 +46,35 @@ all: $(PROGRAMS)
 $(PROGRAMS): %: build/f32/src/cmd/%.o $(call f32,$(LIB))
 	$(CC) $(FLAGS) $^ -o $@ $(LIBS)
 
-build/test32: $(call f32,$(TESTS) $(LIB))
+# The claims are linked into ./lab, and into the tests.
+lab: $(call f32,$(LAB))
+
+build/test32: $(call f32,$(TESTS) $(LIB) $(LAB))
 	$(CC) $(FLAGS) $^ -o $@ $(LIBS)
 
-build/test64: $(call f64,$(TESTS) $(LIB))
+build/test64: $(call f64,$(TESTS) $(LIB) $(LAB))
 	$(CC) $(FLAGS) $^ -o $@ $(LIBS)
 
-build/f32/%.o: %.c build/flags build/op_list.h
+build/f32/%.o: %.c build/flags build/op_list.h build/claim_list.h
 	@mkdir -p $(@D)
-	$(CC) $(FLAGS) $(INCLUDE) -MMD -c $< -o $@
+	$(CC) $(FLAGS) $(INCLUDE) -MMD -MP -c $< -o $@
 
-build/f64/%.o: %.c build/flags build/op_list.h
+build/f64/%.o: %.c build/flags build/op_list.h build/claim_list.h
 	@mkdir -p $(@D)
-	$(CC) $(FLAGS) -DREAL_DOUBLE $(INCLUDE) -MMD -c $< -o $@
+	$(CC) $(FLAGS) -DREAL_DOUBLE $(INCLUDE) -MMD -MP -c $< -o $@
 
 # The folder is the registry: one line OP(name) for every file in src/ops.
 build/op_list.h: FORCE
 	@mkdir -p build
 	@for f in $(OPS); do echo "OP($$(basename $$f .c))"; done > $@.new
+	@cmp -s $@.new $@ || cp $@.new $@
+
+# Likewise CLAIM(claim_x) for every claim that a file in src/lab defines: the
+# exercises (e) before the others (c), and each by number.
+build/claim_list.h: FORCE
+	@mkdir -p build
+	@sed -n 's/^const Claim \(claim_[a-z][0-9]*\) =.*/CLAIM(\1)/p' $(LAB) | \
+	    LC_ALL=C sort -k1.13,1.13r -k1.14n > $@.new
 	@cmp -s $@.new $@ || cp $@.new $@
 
 # Changes only when the compiler or a flag does, and then all is rebuilt.

@@ -14,7 +14,7 @@ typedef struct {
     Schedule    schedule;
     double      grad_clip;          /* 0: none */
     int         batch;              /* sequences in a step */
-    int         eval_interval, eval_iters, log_interval;
+    int         eval_interval, eval_iters, log_interval, probe_interval;
     const char *data, *out;
     bool        newline_lf;
     int         threads;            /* 0: all cores */

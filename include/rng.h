@@ -10,7 +10,7 @@
 #include "real.h"
 
 enum { RNG_INIT = 1, RNG_DATA, RNG_DROPOUT, RNG_SAMPLE, RNG_EVAL, RNG_STORY,
-       RNG_TEST };
+       RNG_TEST, RNG_LAB };
 
 /* The block cipher: 4 words of counter to 4 words of noise. */
 void philox(const uint32_t key[2], const uint32_t counter[4], uint32_t out[4]);

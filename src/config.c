@@ -10,15 +10,18 @@
 #include "utf8.h"
 
 Config config = {
-    .model = {.layers = 6, .width = 64, .heads = 4, .context = 64},
+    .model = {.layers = 6, .width = 64, .heads = 4, .context = 64,
+              .init = INIT_GPT2},
     .optim = {.beta1 = 0.9, .beta2 = 0.98, .eps = 1e-8, .weight_decay = 0},
     .schedule = {.rate = 3e-3, .warmup = 100},
     .grad_clip = 1, .batch = 8,
     .eval_interval = 250, .eval_iters = 20, .log_interval = 100,
+    .probe_interval = 50,
     .data = "builtin", .out = "out",
 };
 
 static const char *const inits[] = {"xavier", "fanin", "gpt2", NULL};
+static const char *const norms[] = {"layernorm", "rmsnorm", NULL};
 static const char *const methods[] = {"adamw", "sgd", NULL};
 static const char *const decays[] = {"cosine", "linear", "constant", NULL};
 
@@ -29,6 +32,10 @@ const Flag config_flags[] = {
     FLAG_GROUP("The residual path"),
     FLAG_CHOICE("placement", NULL, &MODEL.placement, placements,
         "where the norm stands"),
+    FLAG_CHOICE("norm", NULL, &MODEL.norm, norms,
+        "rmsnorm: no mean, no bias"),
+    FLAG_BOOL("qk-norm", NULL, &MODEL.qk_norm,
+        "queries and keys to an RMS of 1, head by head"),
     FLAG_CHOICE("init", NULL, &MODEL.init, inits,
         "std of the branches' matrices: sqrt(2/(in+out)), sqrt(1/in), 0.02"),
     FLAG_BOOL("zero-init", NULL, &MODEL.zero_init,
@@ -84,6 +91,8 @@ const Flag config_flags[] = {
         "validation batches in one; 0: the whole validation part"),
     FLAG_INT("log-interval", NULL, &config.log_interval, "[1,1000000000]",
         "steps between lines of progress"),
+    FLAG_INT("probe-interval", NULL, &config.probe_interval,
+        "[0,1000000000]", "steps between looks at the residual path; 0: none"),
     FLAG_INT("threads", NULL, &config.threads, "[0,1024]",
         "0: as many as there are cores; the results are the same"),
     FLAG_BOOL("profile", NULL, &config.profile,
@@ -99,6 +108,10 @@ static void check(int status, const char *from)
     if (s->min_rate > s->rate)
         die(status, "%s--min-lr=%g must not be above --lr=%g", from,
             s->min_rate, s->rate);
+    if (m->zero_init && placements[m->placement].gated)
+        die(status, "%s--zero-init is not for --placement=%s, whose gates "
+            "start at 0 already: with both at 0 neither is ever trained",
+            from, placements[m->placement].name);
     if (m->width % m->heads)
         die(status, "%s--width=%d must be a multiple of --heads=%d, as %d is",
             from, m->width, m->heads, (m->width / m->heads + 1) * m->heads);

@@ -57,6 +57,14 @@ refused 64 "builtin" train --data=builtin:many
 refused 64 "temperature" sample --temperature=-1
 refused 64 "temperature" sample --temperature=nan
 
+# The lab: a claim that there is not, and a kind of claim that it is not of.
+refused 64 "E1 E2" lab C1
+refused 64 "C18" lab E1 c77
+refused 64 "training" lab --quick C12
+refused 64 "quick" lab --train e1
+refused 64 "--quick" lab --quik
+refused 66 "no-such" lab --data=no-such C12
+
 # The corpus: absent, a directory, empty, too short for one context, no UTF-8.
 refused 66 "absent.txt" train --data=absent.txt --out=run
 refused 66 "$dir" train --data="$dir" --out=run
@@ -113,6 +121,10 @@ fi
     --out=wild > log 2> err
 [ $? -eq 1 ] && grep -qE 'diverged at step [0-9]+: .*(layer [0-9]+, )?op' err
 check "lr=1e3 diverges and says where: $(cat err)" $?
+tail -n 1 wild/metrics.jsonl | grep -q '"verdict":"diverged at step' &&
+    grep -q 'id="verdict">diverged at step' wild/report.html &&
+    ! grep -q http-equiv wild/report.html
+check "its metrics and its report end in that verdict" $?
 "$top/sample" --out=wild --tokens=5 > log 2>&1
 check "the weights before lr=1e3 diverged can be used: $(tail -n 1 log)" $?
 
@@ -156,7 +168,7 @@ curve() {   # the small run with these flags in the place of its own
     "$top/train" $flags "$@" 2>&1 | tail -n 1 | grep '^loss curve'
 }
 base=$(curve)
-for flag in placement=post init=gpt2 zero-init residual-scale layers=2 \
+for flag in placement=post init=xavier zero-init residual-scale layers=2 \
     width=32 heads=4 context=8 tie dropout=0.1 steps=11 batch=3 \
     optimizer=sgd lr=2e-3 min-lr=0 warmup=3 schedule=linear beta1=0.8 \
     beta2=0.9 weight-decay=0.5 grad-clip=0.1 seed=2 data=builtin:6000; do
@@ -182,6 +194,16 @@ crlf="--data=crlf.txt --context=8 --steps=1 --eval-iters=1"
     "$top/train" $crlf --newline-lf --out=lf >> log 2>&1
 grep -q '\\r' crlf/config.json && ! grep -q '\\r' lf/config.json
 check "--newline-lf folds CR LF" $?
+
+# The report stands beside the metrics, and is over when the run is.
+tail -n 1 out/metrics.jsonl | grep -q '"sample":".*"verdict":"' &&
+    grep -q 'id="verdict">[a-z]' out/report.html &&
+    ! grep -q http-equiv out/report.html && [ ! -e out/report.html.tmp ]
+check "a report at the end" $?
+mkdir -p stuck/report.html
+"$top/train" $small --steps=1 --out=stuck > log 2> err
+[ $? -eq 74 ] && grep -q 'stuck/report.html: cannot write' err
+check "a report that cannot be written ends with 74: $(cat err)" $?
 
 # Evaluating more often changes no step of the training.
 losses() { sed 's/.*"loss":\([^,]*\),.*/\1/' out/metrics.jsonl; }

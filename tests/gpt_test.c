@@ -629,7 +629,7 @@ static void is_lnscale(const Tape *tp, const Tensor *x, const Tensor *y,
                        const Sublayer *f)
 {
     const Tensor *N = through_branch(tp, through_add(tp, y, x), f);
-    N = through_scale(tp, N, 1 / sqrt(tp->layer));
+    N = through_scale(tp, N, 1 / sqrt((real)tp->layer));
     EXPECT(through_norm(tp, N, &f->norm) == x, "the norm does not read x");
 }
 

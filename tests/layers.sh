@@ -42,6 +42,8 @@ never "ops know no model" "src/ops/*.c" "$model"
 never "models know no command line" "models/*.c" \
       "include/(config|flags|text)\.h"
 
+never "the lab knows no command line" "src/lab/*.c" "config\.h|flags\.h"
+
 # No libm but sqrt and fma in what is computed: machines differ there.
 libm="exp|exp2|expm1|log|log2|log10|log1p|pow|cbrt|hypot|erf|sincos|sin|cos|\
 tan|sinh|cosh|tanh|asin|acos|atan|atan2"

@@ -14,17 +14,23 @@
 #include "config.h"
 #include "die.h"
 #include "generate.h"
+#include "json.h"
 #include "kernels.h"
+#include "probe.h"
 #include "profile.h"
+#include "report.h"
 #include "sha256.h"
 #include "story.h"
 #include "weights.h"
+
+enum { SAMPLE = 80 };          /* characters, at every evaluation */
 
 typedef struct {
     Text   text;
     GPT    model;
     Optim  optim;
     Tape   tape;
+    Probe *probe;               /* NULL: --probe-interval=0 */
     Arena  arena;               /* the run: corpus, optimiser, batch */
     int   *ids, *targets;       /* (batch, context) */
     FILE  *metrics;
@@ -34,19 +40,26 @@ typedef struct {
     bool   live;                /* a terminal: one line, drawn over */
     real   val_loss;            /* of the last evaluation; 0 before it */
     real   whole_loss;          /* at the end, of the whole part; 0 before */
+    char   sample[4 * SAMPLE];  /* UTF-8, of the last evaluation */
+    size_t nsample;             /* bytes */
+    const char *verdict;        /* NULL before the end */
+    double report_due;          /* seconds: not written anew before */
 } Run;
 
 typedef struct {
     real   loss, rate, grad_norm;
-    bool   evaluated;
+    bool   evaluated, probed;
     double seconds;             /* that the step took */
 } Report;
 
 static void   begin(Run *r);
 static Report train_step(Run *r);
 static real   evaluate(Run *r, int batches);
+static void   draw_sample(Run *r);
 static void   save(Run *r);
 static void   tell(Run *r, const Report *s);
+static void   put_report(Run *r, bool running);
+static void   conclude(Run *r, const Report *last, const char *verdict);
 static void   finish(Run *r, const Report *last);
 
 int main(int argc, char **argv)
@@ -63,6 +76,7 @@ int main(int argc, char **argv)
         s = train_step(&run);
         if (run.step % config.eval_interval == 0) {
             run.val_loss = evaluate(&run, config.eval_iters);
+            draw_sample(&run);
             s.evaluated = true;
             save(&run);
         }
@@ -113,27 +127,18 @@ static void begin(Run *r)
            "%d different; %d thread%s\n\n", gpt_size(&r->model),
            r->text.ntrain, r->text.n - r->text.ntrain, r->text.vocab,
            thread_count(), thread_count() == 1 ? "" : "s");
+    if (config.probe_interval) r->probe = probe_new(&r->arena, &r->model);
     if (config.profile) r->tape.profile = profile_new(&r->arena);
+    put_report(r, true);
     r->start = now();
 }
 
 /* One step of training. */
 
-/* Sequence b of the batch is the window of the corpus that begins at `at`. */
-static void load_window(Run *r, int b, long at)
-{
-    int T = config.model.context;
-    size_t bytes = sizeof(int) * (size_t)T;
-    memcpy(r->ids + b * T, r->text.ids + at, bytes);
-    memcpy(r->targets + b * T, r->text.ids + at + 1, bytes);
-}
-
-/* Random windows, with replacement, of the characters from .. to - 1. */
 static void draw_batch(Run *r, Rng noise, long from, long to)
 {
-    uint32_t places = (uint32_t)(to - from - config.model.context);
-    for (int b = 0; b < config.batch; b++)
-        load_window(r, b, from + (long)rng_below(&noise, places));
+    text_batch(&r->text, noise, from, to, config.batch, config.model.context,
+               r->ids, r->targets);
 }
 
 /* Mean loss of the first B sequences of the batch, in nats per character */
@@ -143,15 +148,21 @@ static Tensor *batch_loss(Run *r, int B)
                     config.model.context);
 }
 
-_Noreturn static void diverged(const Run *r, const Node *nd, const char *pass)
+_Noreturn static void diverged(Run *r, const Node *nd, const char *pass)
 {
+    Report nothing = {NAN, NAN, NAN, .seconds = NAN};
+    static char verdict[200];
     char layer[32] = "outside the layers";
-    if (!nd)
-        die(EXIT_DIVERGED, "diverged at step %ld: every gradient is finite, "
-            "but their norm is not", r->step);
-    if (nd->layer) snprintf(layer, sizeof layer, "layer %d", nd->layer);
-    die(EXIT_DIVERGED, "diverged at step %ld: the first value that is not "
-        "finite came from %s, op %s (%s)", r->step, layer, nd->op, pass);
+    if (nd && nd->layer) snprintf(layer, sizeof layer, "layer %d", nd->layer);
+    if (nd)
+        snprintf(verdict, sizeof verdict, "diverged at step %ld: the first "
+                 "value that is not finite came from %s, op %s (%s)", r->step,
+                 layer, nd->op, pass);
+    else
+        snprintf(verdict, sizeof verdict, "diverged at step %ld: every "
+                 "gradient is finite, but their norm is not", r->step);
+    conclude(r, &nothing, verdict);
+    die(EXIT_DIVERGED, "%s", verdict);
 }
 
 /* The backward pass once more, up to where the first bad value is made. */
@@ -172,6 +183,8 @@ static Report train_step(Run *r)
     Tape *tp = &r->tape;
     Report s = {.seconds = -now()};
     profile_start(tp->profile);
+    s.probed = r->probe && (r->step == 1
+                            || r->step % config.probe_interval == 0);
 
     tape_reset(tp);
     tp->recording = true;
@@ -183,14 +196,15 @@ static Report train_step(Run *r)
     s.loss = loss->data[0];
     if (!isfinite(s.loss)) diverged(r, tape_nonfinite(tp), "forward");
 
+    if (s.probed) probe_watch(r->probe, tp);
     tape_backward(tp, loss, NULL);
+    if (s.probed) probe_weights(r->probe);
     s.grad_norm = grad_norm(&r->optim);
     if (!isfinite(s.grad_norm)) diverged_backward(r, loss);
 
-    real clip = (real)config.grad_clip, scale = 1;
-    if (clip > 0 && s.grad_norm > clip) scale = clip / s.grad_norm;
     s.rate = schedule_rate(&config.schedule, r->step);
-    optim_step(&r->optim, s.rate, scale);
+    optim_step(&r->optim, s.rate, clip_scale(config.grad_clip, s.grad_norm));
+    if (s.probed) probe_update(r->probe);
     profile_rest(tp->profile, "update");
     s.seconds += now();
     return s;
@@ -219,7 +233,8 @@ static real evaluate_whole(Run *r)
     for (long w = 0; w < n; w += B) {
         if (n - w < B) B = (int)(n - w);
         for (int b = 0; b < B; b++)
-            load_window(r, b, r->text.ntrain + (w + b) * T);
+            text_window(&r->text, r->text.ntrain + (w + b) * T, T,
+                        r->ids + b * T, r->targets + b * T);
         total += B * evaluate_batch(r, B);
     }
     return (real)(total / (double)n);
@@ -237,12 +252,31 @@ static real evaluate(Run *r, int batches)
     return (real)(total / batches);
 }
 
+/* What the model writes by now. The same draws at every evaluation, so that
+ * only the model differs; training has draws of its own. */
+static void draw_sample(Run *r)
+{
+    int ids[SAMPLE + 1] = {text_start(&r->text)};
+    generate(&r->tape, &r->model, (Sampling){.temperature = 1},
+             config.model.seed, ids, 1, 1, SAMPLE + 1);
+    r->nsample = 0;
+    for (int i = 1; i <= SAMPLE; i++)
+        r->nsample += (size_t)text_decode(&r->text, ids[i],
+                                          r->sample + r->nsample);
+}
+
 /* During training: a line in metrics.jsonl for every step, and progress. */
 
 static void put_real(FILE *f, const char *key, double x)
 {
     if (isfinite(x)) fprintf(f, ",\"%s\":%.9g", key, x);
     else fprintf(f, ",\"%s\":null", key);
+}
+
+static void put_string(FILE *f, const char *key, const char *s, size_t n)
+{
+    fprintf(f, ",\"%s\":", key);
+    json_write_string(f, s, n);
 }
 
 static double tokens_per_s(const Report *s)
@@ -259,8 +293,16 @@ static void put_metrics(Run *r, const Report *s)
     put_real(r->metrics, "tokens_per_s", tokens_per_s(s));
     if (s->evaluated)
         put_real(r->metrics, "val_loss", (double)r->val_loss);
+    if (s->evaluated || r->whole_loss > 0)
+        put_string(r->metrics, "sample", r->sample, r->nsample);
     if (r->whole_loss > 0)
         put_real(r->metrics, "val_loss_whole", (double)r->whole_loss);
+    if (r->verdict)
+        put_string(r->metrics, "verdict", r->verdict, strlen(r->verdict));
+    if (s->probed) {
+        fputs(",\"probe\":", r->metrics);
+        probe_json(r->metrics, r->probe);
+    }
     fputs("}\n", r->metrics);
 }
 
@@ -294,6 +336,16 @@ static void check_written(Run *r)
         die(EXIT_IO, "stdout: cannot write: %s", strerror(errno));
 }
 
+/* OUT/report.html. As the run grows longer it takes longer to write; while
+ * training it may take a twentieth of the time. */
+static void put_report(Run *r, bool running)
+{
+    double t = now();
+    if (running && t < r->report_due) return;
+    report_write(path_in(config.out, "report.html"), &config.out, 1, running);
+    r->report_due = now() + 20 * (now() - t);
+}
+
 static void tell(Run *r, const Report *s)
 {
     sha256_update(&r->curve, &s->loss, sizeof s->loss);
@@ -301,6 +353,7 @@ static void tell(Run *r, const Report *s)
         put_metrics(r, s);
     put_progress(r, s);
     if (s->evaluated || r->step % config.log_interval == 0) check_written(r);
+    if (s->evaluated && r->step < config.schedule.steps) put_report(r, true);
 }
 
 static void save(Run *r)
@@ -382,6 +435,15 @@ static void announce(const char *what)
     fflush(stdout);
 }
 
+/* The last line of the metrics, and the report as it stays. */
+static void conclude(Run *r, const Report *last, const char *what)
+{
+    r->verdict = what;
+    put_metrics(r, last);
+    check_written(r);
+    put_report(r, false);
+}
+
 static void finish(Run *r, const Report *last)
 {
     char hex[SHA256_HEX];
@@ -389,18 +451,18 @@ static void finish(Run *r, const Report *last)
     announce("\nevaluating on the whole validation part");
     r->whole_loss = evaluate(r, 0);
     double loss = (double)r->whole_loss;
-    put_metrics(r, last);
-    check_written(r);
+    draw_sample(r);
+    conclude(r, last, verdict(&r->text, loss));
     if (config.profile) {
         putchar('\n');
         profile_print(stdout, r->tape.profile, r->step);
     }
     put_references(r, loss);
-    printf("\n%s\n", verdict(&r->text, loss));
+    printf("\n%s\n", r->verdict);
     announce("\nsampling");
     put_sample(r);
     sha256_final(&r->curve, hex);
-    printf("\nwrote %s, metrics.jsonl and config.json\n"
+    printf("\nwrote %s, report.html, metrics.jsonl and config.json\n"
            "loss curve %.16s\n", path_in(config.out, "model.safetensors"),
            hex);
     check_written(r);

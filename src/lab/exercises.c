@@ -2,17 +2,20 @@
  *
  * Ten small computations that one can do on paper: each states a question
  * and its equation, and the code under it is the answer, computed by the
- * engine and compared with the number worked out by hand. They run with the
- * other tests (`build/test64 -v exercises`).
+ * engine and compared with the number worked out by hand (`./lab E1 E2`, and
+ * with the other tests in double: `build/test64 -v exercises`).
  *
  * LN is layer normalisation over the d features of a token:
  *     mu = mean x     sigma^2 = mean (x - mu)^2
  *     LN(x) = g (x - mu) / sqrt(sigma^2 + eps) + b,     gain g = 1, bias b = 0
  * x is the residual stream and F a branch; and the two placements are
  *     Pre-LN    x + F(LN(x))          Post-LN    LN(x + F(x)) */
+#include <stdio.h>
 #include <string.h>
 #include "gpt.h"
-#include "test.h"
+#include "kernels.h"
+#include "lab.h"
+#include "svd.h"
 
 #ifdef REAL_DOUBLE
 #define ROUNDING 1e-12
@@ -26,13 +29,20 @@ static const real EPS = (real)1e-5;     /* the eps of the model's norms */
  * Tools */
 
 static Arena arena;
-static Tape tape = {.recording = true};
+static Tape tape;
+
+static void fresh_page(void)
+{
+    tape_reset(&tape);
+    arena_reset(&arena);
+    tape.recording = true, tape.find_nonfinite = false;
+}
 
 /* One token of n features. */
 static Tensor *row(int n, const double *x)
 {
     Tensor *t = tensor_param(&arena, (Shape){2, {1, n}});
-    for (int i = 0; i < n; i++) t->data[i] = x ? (real)x[i] : 0;
+    for (int i = 0; i < n; i++) t->data[i] = (real)x[i];
     return t;
 }
 #define ROW(...)                                                            \
@@ -83,24 +93,26 @@ static Tensor *put(const char *name, Tensor *x, const Sublayer *f)
     return p->put(&tape, x, f);
 }
 
-#define EXPECT_ROW(y, ...)                                                  \
-    expect_row(__LINE__, (y), (double[]){__VA_ARGS__}, ROUNDING)
-static void expect_row(int line, const Tensor *y, const double *want,
-                       double bound)
+/* The claim: got is `want`, up to the bound. */
+static void near(Lab *lab, const char *name, double got, double want,
+                 double bound)
 {
-    for (long i = 0; i < size(y); i++)
-        EXPECT(fabs((double)y->data[i] - want[i]) <= bound,
-               "line %d, element %ld: got %.17g, expected %.17g", line, i,
-               (double)y->data[i], want[i]);
+    measured(lab, got, want - bound, want + bound, "%s", name);
 }
 
-#define EXPECT_NEAR(got, want, bound)                                       \
-    EXPECT(fabs((got) - (want)) <= (bound), "got %.17g, expected %.17g",    \
-           (double)(got), (double)(want))
+static void near_row(Lab *lab, const char *name, const Tensor *y,
+                     const double *want, double bound)
+{
+    for (int i = 0; i < size(y); i++)
+        measured(lab, (double)y->data[i], want[i] - bound, want[i] + bound,
+                 "%s [%d]", name, i);
+}
+#define NEAR_ROW(lab, name, y, ...) \
+    near_row(lab, name, y, (double[]){__VA_ARGS__}, ROUNDING)
 
 /* The Jacobian J[i][j] = d y_i / d x_j, exactly: one backward pass for each
- * output, with 1 there and 0 elsewhere, gives one row. At most 16 features. */
-enum { D = 16 };
+ * output, with 1 there and 0 elsewhere, gives one row. At most 8 features. */
+enum { D = 8 };
 typedef struct { int rows, cols; double at[D][D]; } Jacobian;
 
 static Jacobian jacobian(Tensor *y, Tensor *x)
@@ -135,73 +147,63 @@ static double largest_difference(const Jacobian *A, const Jacobian *B)
     return worst;
 }
 
-/* Turns columns p and q of A in their plane until they are orthogonal. */
-static void orthogonalise(Jacobian *A, int p, int q)
+static void singular(const Jacobian *J, double sv[D])
 {
-    double pp = 0, qq = 0, pq = 0;
-    for (int i = 0; i < A->rows; i++) {
-        pp += A->at[i][p] * A->at[i][p];
-        qq += A->at[i][q] * A->at[i][q];
-        pq += A->at[i][p] * A->at[i][q];
-    }
-    double angle = .5 * atan2(2 * pq, pp - qq), c = cos(angle), s = sin(angle);
-    for (int i = 0; i < A->rows; i++) {
-        double a = A->at[i][p], b = A->at[i][q];
-        A->at[i][p] = c * a + s * b;
-        A->at[i][q] = c * b - s * a;
-    }
-}
-
-/* Singular values, largest first: when all columns are orthogonal, their
- * lengths are the singular values (one-sided Jacobi, Hestenes 1958). */
-static void singular_values(Jacobian A, double *sv)
-{
-    for (int sweep = 0; sweep < 30; sweep++)
-        for (int p = 0; p < A.cols; p++)
-            for (int q = p + 1; q < A.cols; q++) orthogonalise(&A, p, q);
-    for (int j = 0; j < A.cols; j++) {
-        double length = 0;
-        for (int i = 0; i < A.rows; i++) length += A.at[i][j] * A.at[i][j];
-        length = sqrt(length);
-        int k = j;
-        for (; k > 0 && sv[k - 1] < length; k--) sv[k] = sv[k - 1];
-        sv[k] = length;
-    }
+    double A[D * D];
+    for (int i = 0; i < J->rows; i++)
+        for (int j = 0; j < J->cols; j++) A[i * J->cols + j] = J->at[i][j];
+    singular_values(J->rows, J->cols, A, sv);
 }
 
 /* The spectral norm |J|: the most by which it can stretch a vector. */
 static double spectral_norm(const Jacobian *J)
 {
     double sv[D];
-    singular_values(*J, sv);
+    singular(J, sv);
     return sv[0];
+}
+
+static double power(double x, int n)
+{
+    double y = 1;
+    while (n-- > 0) y *= x;
+    return y;
 }
 
 /* ------------------------------------------------------------------------
  * E1  What is LN([2,4,4,6]) with eps = 0?
  *
  *     mu = 4, x - mu = [-2,0,0,2], sigma^2 = (4 + 0 + 0 + 4) / 4 = 2 */
-TEST(E1_layernorm_by_hand)
+static void e1(Lab *lab)
 {
-    Tensor *x = ROW(2, 4, 4, 6);
+    fresh_page();
     double root2 = sqrt(2.0);
-    EXPECT_ROW(LN(x, 0), -root2, 0, 0, root2);
+    NEAR_ROW(lab, "LN([2,4,4,6])", LN(ROW(2, 4, 4, 6), 0), -root2, 0, 0,
+             root2);
 }
+
+const Claim claim_e1 = {"E1", quick,
+    "LayerNorm of [2,4,4,6] with eps 0 is [-sqrt 2, 0, 0, sqrt 2]",
+    "by hand", e1};
 
 /* ------------------------------------------------------------------------
  * E2  Pre-LN, y = x + F(LN(x)): what comes out of x = [1,3] if the branch
  *     says F = [0.5,-1]? And if it has learned nothing, F = [0,0]?
  *
  *     LN is inside the branch: x itself is carried along as it is. */
-TEST(E2_pre_ln_by_hand)
+static void e2(Lab *lab)
 {
+    fresh_page();
     Tensor *x = ROW(1, 3);
     Sublayer f = constant_branch(2, 0, (double[]){.5, -1});
-    Sublayer nothing = constant_branch(2, 0, NULL);
-    EXPECT_ROW(put("pre", x, &f), 1.5, 2);
-    Tensor *y = put("pre", x, &nothing);
-    EXPECT(y->data[0] == 1 && y->data[1] == 3, "F = 0 is the identity");
+    Sublayer nothing = constant_branch(2, 0, (double[]){0, 0});
+    NEAR_ROW(lab, "F = [.5,-1]", put("pre", x, &f), 1.5, 2);
+    near_row(lab, "F = 0", put("pre", x, &nothing), (double[]){1, 3}, 0);
 }
+
+const Claim claim_e2 = {"E2", quick,
+    "Pre-LN of x = [1,3] with F = [.5,-1] is [1.5,2], with F = 0 [1,3]",
+    "by hand", e2};
 
 /* ------------------------------------------------------------------------
  * E3  Post-LN, y = LN(x + F(x)), with the same numbers?
@@ -209,14 +211,19 @@ TEST(E2_pre_ln_by_hand)
  *     x + F = [1.5,2], mu = 1.75, sigma = 0.25: [-1,1]. What x was can no
  *     longer be seen: any two different numbers come out as -1 and 1. With
  *     eps > 0 it is a little less than 1, sigma / sqrt(sigma^2 + eps). */
-TEST(E3_post_ln_by_hand)
+static void e3(Lab *lab)
 {
+    fresh_page();
     Tensor *x = ROW(1, 3), *F = ROW(.5, -1);
     Sublayer f = constant_branch(2, 0, (double[]){.5, -1});
     double one = .25 / sqrt(.25 * .25 + (double)EPS);       /* 0.99992 */
-    EXPECT_ROW(LN(op_add(&tape, x, F), 0), -1, 1);
-    EXPECT_ROW(put("post", x, &f), -one, one);
+    NEAR_ROW(lab, "eps 0", LN(op_add(&tape, x, F), 0), -1, 1);
+    NEAR_ROW(lab, "eps 1e-5", put("post", x, &f), -one, one);
 }
+
+const Claim claim_e3 = {"E3", quick,
+    "Post-LN of x = [1,3] with F = [.5,-1] is [-1,1]: mu 1.75, sigma .25",
+    "by hand", e3};
 
 /* ------------------------------------------------------------------------
  * E4  LN of a constant row, [5,5,5,5]: what happens with eps = 0, and with
@@ -226,29 +233,32 @@ TEST(E3_post_ln_by_hand)
  *     eps > 0: 0 / sqrt(eps) = 0, exactly. The Jacobian is
  *     g / sqrt(0 + eps) (I - 1/d), so a cotangent with mean 0 comes back
  *     g / sqrt(eps) = 316.2 times as large: finite, and not small. */
-TEST(E4_constant_row)
+static void e4(Lab *lab)
 {
+    fresh_page();
     Tensor *x = ROW(5, 5, 5, 5), *y = LN(x, 0);
     const Node *bad = tape_nonfinite(&tape);
-    EXPECT(isnan(y->data[0]) && isnan(y->data[3]), "0/0 is NaN");
-    EXPECT(bad && !strcmp(bad->op, "layernorm"),
-           "tape_nonfinite should name layernorm, got %s",
-           bad ? bad->op : "nothing");
-    tape_reset(&tape);
+    measured(lab, isnan(y->data[0]) && isnan(y->data[3]), 1, 1,
+             "eps 0: 0/0 is NaN (1: yes)");
+    measured(lab, bad && !strcmp(bad->op, "layernorm"), 1, 1,
+             "eps 0: reported, as layernorm's (1: yes)");
 
-    y = LN(x, EPS);
-    for (int i = 0; i < 4; i++)
-        EXPECT(y->data[i] == 0, "0 exactly, got %g", (double)y->data[i]);
-    EXPECT(!tape_nonfinite(&tape), "all is finite");
+    fresh_page();
+    x = ROW(5, 5, 5, 5), y = LN(x, EPS);
+    near_row(lab, "eps 1e-5", y, (double[]){0, 0, 0, 0}, 0);
     tape.find_nonfinite = true;
-    EXPECT(!tape_backward(&tape, y, (real[]){1, -1, 0, 0}),
-           "backward is finite");
+    measured(lab, !tape_backward(&tape, y, (real[]){1, -1, 0, 0}), 1, 1,
+             "eps 1e-5: backward is finite (1: yes)");
     double scale = 1 / sqrt(1e-5), bound = ROUNDING * scale;
-    EXPECT_NEAR(scale, 316.2, .05);
-    EXPECT_NEAR((double)x->grad[0], scale, bound);
-    EXPECT_NEAR((double)x->grad[1], -scale, bound);
-    EXPECT_NEAR((double)x->grad[2], 0, bound);
+    near(lab, "1 / sqrt(eps)", scale, 316.2, .05);
+    near(lab, "dx of dy = [1,-1,0,0] [0]", (double)x->grad[0], scale, bound);
+    near(lab, "dx of dy = [1,-1,0,0] [1]", (double)x->grad[1], -scale, bound);
+    near(lab, "dx of dy = [1,-1,0,0] [2]", (double)x->grad[2], 0, bound);
 }
+
+const Claim claim_e4 = {"E4", quick,
+    "LayerNorm of [5,5,5,5]: eps 0 is 0/0 and reported; eps 1e-5 gives 0, "
+    "and gradients times 1/sqrt(eps) = 316.2", "by hand", e4};
 
 /* ------------------------------------------------------------------------
  * E5  y = x + F(x): what is dy/dx? And where F has learned nothing?
@@ -264,17 +274,22 @@ static double chain(double w, int layers)
     return jacobian(y, x).at[0][0];
 }
 
-TEST(E5_residual_derivative)
+static void e5(Lab *lab)
 {
-    EXPECT_NEAR(chain(.25, 1), 1.25, ROUNDING);
-    EXPECT(chain(0, 1) == 1, "1 exactly");
-    EXPECT(chain(0, 48) == 1, "1 exactly");
-    EXPECT_NEAR(chain(.02, 48), pow(1.02, 48), 10 * ROUNDING);
-
-    Tensor *x = ROW(0);         /* F = gelu: dF/dx at 0 is 1/2 */
+    fresh_page();
+    near(lab, "F = x/4", chain(.25, 1), 1.25, ROUNDING);
+    near(lab, "F = 0", chain(0, 1), 1, 0);
+    near(lab, "F = 0, 48 layers", chain(0, 48), 1, 0);
+    near(lab, "F = x/50, 48 layers", chain(.02, 48), power(1.02, 48),
+         10 * ROUNDING);
+    Tensor *x = ROW(0);         /* dF/dx at 0 is 1/2 */
     Jacobian J = jacobian(op_add(&tape, x, op_gelu(&tape, x)), x);
-    EXPECT_NEAR(J.at[0][0], 1.5, ROUNDING);
+    near(lab, "F = gelu, at 0", J.at[0][0], 1.5, ROUNDING);
 }
+
+const Claim claim_e5 = {"E5", quick,
+    "dy/dx of x + F(x) is 1 + dF/dx, and 1 where F has learned nothing",
+    "by hand", e5};
 
 /* ------------------------------------------------------------------------
  * E6  What is the Jacobian of LN, and what are its singular values?
@@ -287,15 +302,26 @@ TEST(E5_residual_derivative)
  *     and z, because stretching x changes nothing. So d-2 singular values
  *     are 1/sigma and two are 0. Formula, autograd and central differences
  *     agree. */
+static double mean_of(const Tensor *x)
+{
+    double mu = 0;
+    for (int i = 0; i < size(x); i++) mu += (double)x->data[i];
+    return mu / (double)size(x);
+}
+
+static double variance_of(const Tensor *x)
+{
+    double mu = mean_of(x), var = 0;
+    for (int i = 0; i < size(x); i++)
+        var += ((double)x->data[i] - mu) * ((double)x->data[i] - mu);
+    return var / (double)size(x);
+}
+
 static Jacobian layernorm_formula(const Tensor *x, const real *g, double eps)
 {
     int d = cols(x);
-    double mu = 0, var = 0;
+    double mu = mean_of(x), r = 1 / sqrt(variance_of(x) + eps);
     Jacobian J = {d, d, {{0}}};
-    for (int i = 0; i < d; i++) mu += (double)x->data[i] / d;
-    for (int i = 0; i < d; i++)
-        var += ((double)x->data[i] - mu) * ((double)x->data[i] - mu) / d;
-    double r = 1 / sqrt(var + eps);
     for (int a = 0; a < d; a++)
         for (int b = 0; b < d; b++) {
             double za = ((double)x->data[a] - mu) * r;
@@ -305,64 +331,68 @@ static Jacobian layernorm_formula(const Tensor *x, const real *g, double eps)
     return J;
 }
 
-TEST(E6_jacobian_by_formula_and_autograd)
+/* Error h^2 and ROUNDING / h, both as small as they go together. */
+#ifdef REAL_DOUBLE
+static const double h = 1e-5, by_differences = 1e-8;
+#else
+static const double h = 1e-2, by_differences = 1e-3;
+#endif
+static Jacobian layernorm_differences(Tensor *x)
 {
+    int d = cols(x);
+    Jacobian J = {d, d, {{0}}};
+    for (int b = 0; b < d; b++)
+        for (int sign = -1; sign <= 1; sign += 2) {
+            real before = x->data[b];
+            x->data[b] += (real)(sign * h);
+            Tensor *y = LN(x, 0);
+            x->data[b] = before;
+            for (int a = 0; a < d; a++)
+                J.at[a][b] += sign * (double)y->data[a] / (2 * h);
+        }
+    return J;
+}
+
+static void e6_singular_values(Lab *lab, Tensor *x)
+{
+    Tensor *z = LN(x, 0);
+    Jacobian J = jacobian(z, x);
+    double sv[D], along_1 = 0, along_z = 0, one = sqrt(variance_of(x));
+    singular(&J, sv);
+    for (int i = 0; i < 7; i++)
+        measured(lab, sv[i] * one, (i < 5) - 10 * ROUNDING,
+                 (i < 5) + 10 * ROUNDING, "singular value %d, in 1/sigma", i);
+    for (int a = 0; a < 7; a++) {
+        double J1 = 0, Jz = 0;
+        for (int b = 0; b < 7; b++) {
+            J1 += J.at[a][b];
+            Jz += J.at[a][b] * (double)z->data[b];
+        }
+        along_1 = fmax(along_1, fabs(J1)), along_z = fmax(along_z, fabs(Jz));
+    }
+    near(lab, "J (1,..,1)", along_1, 0, 10 * ROUNDING);
+    near(lab, "J z", along_z, 0, 10 * ROUNDING);
+}
+
+static void e6(Lab *lab)
+{
+    fresh_page();
     Shape d = {1, {7}};
     Tensor *x = noise((Shape){2, {1, 7}}, 1, 3), *g = noise(d, 1, 4);
     Tensor *y = op_layernorm(&tape, x, g, constant(d, 0), (real).1);
     Jacobian J = jacobian(y, x);
     Jacobian formula = layernorm_formula(x, g->data, (double)(real).1);
-    EXPECT(largest_difference(&J, &formula) <= 10 * ROUNDING,
-           "formula and autograd differ by %g",
-           largest_difference(&J, &formula));
+    near(lab, "formula and autograd differ by",
+         largest_difference(&J, &formula), 0, 10 * ROUNDING);
+    Jacobian K = jacobian(LN(x, 0), x), by_h = layernorm_differences(x);
+    near(lab, "differences and autograd differ by",
+         largest_difference(&K, &by_h), 0, by_differences);
+    e6_singular_values(lab, x);
 }
 
-#ifdef REAL_DOUBLE
-TEST(E6_jacobian_by_differences)
-{
-    Tensor *x = noise((Shape){2, {1, 7}}, 1, 3);
-    Jacobian J = jacobian(LN(x, 0), x), differences = {7, 7, {{0}}};
-    double h = 1e-5;            /* error h^2 and 1e-16/h: both near 1e-10 */
-    for (int b = 0; b < 7; b++)
-        for (int sign = -1; sign <= 1; sign += 2) {
-            real before = x->data[b];
-            x->data[b] += sign * h;
-            Tensor *y = LN(x, 0);
-            x->data[b] = before;
-            for (int a = 0; a < 7; a++)
-                differences.at[a][b] += sign * y->data[a] / (2 * h);
-        }
-    EXPECT(largest_difference(&J, &differences) <= 1e-8,
-           "differences and autograd differ by %g",
-           largest_difference(&J, &differences));
-}
-#endif
-
-TEST(E6_singular_values)
-{
-    Tensor *x = noise((Shape){2, {1, 7}}, 1, 3), *y = LN(x, 0);
-    Jacobian J = jacobian(y, x);
-    double sv[D], mu = 0, var = 0, along_1 = 0, along_z = 0;
-    for (int i = 0; i < 7; i++) mu += (double)x->data[i] / 7;
-    for (int i = 0; i < 7; i++)
-        var += ((double)x->data[i] - mu) * ((double)x->data[i] - mu) / 7;
-    singular_values(J, sv);
-    for (int i = 0; i < 5; i++)
-        EXPECT_NEAR(sv[i], 1 / sqrt(var), 10 * ROUNDING);
-    EXPECT_NEAR(sv[5], 0, 10 * ROUNDING);
-    EXPECT_NEAR(sv[6], 0, 10 * ROUNDING);
-    for (int a = 0; a < 7; a++) {
-        double J1 = 0, Jz = 0;
-        for (int b = 0; b < 7; b++) {
-            J1 += J.at[a][b];
-            Jz += J.at[a][b] * (double)y->data[b];      /* y = z here */
-        }
-        along_1 = fmax(along_1, fabs(J1));
-        along_z = fmax(along_z, fabs(Jz));
-    }
-    EXPECT_NEAR(along_1, 0, 10 * ROUNDING);
-    EXPECT_NEAR(along_z, 0, 10 * ROUNDING);
-}
+const Claim claim_e6 = {"E6", quick,
+    "the Jacobian of LayerNorm is g/sqrt(var + eps) (1 - 1/d - z z/d): d-2 "
+    "singular values 1/sigma, two zeros", "by hand", e6};
 
 /* ------------------------------------------------------------------------
  * E7  Two tokens have sigma^2 = 9 and sigma^2 = 0.25. By how much does LN
@@ -370,15 +400,21 @@ TEST(E6_singular_values)
  *
  *     By 1/sigma: 1/3 and 2. The gradients of two tokens of one batch differ
  *     by a factor of 6 because of the scale of their streams alone. */
-TEST(E7_gradient_scale_is_one_over_sigma)
+static void e7(Lab *lab)
 {
+    fresh_page();
     Tensor *wide = ROW(3, -3, 3, -3), *narrow = ROW(.5, -.5, .5, -.5);
     Jacobian A = jacobian(LN(wide, 0), wide);
     Jacobian B = jacobian(LN(narrow, 0), narrow);
-    EXPECT_NEAR(spectral_norm(&A), 1 / 3., ROUNDING);
-    EXPECT_NEAR(spectral_norm(&B), 2, ROUNDING);
-    EXPECT_NEAR(spectral_norm(&B) / spectral_norm(&A), 6, 10 * ROUNDING);
+    near(lab, "|J|, sigma^2 = 9", spectral_norm(&A), 1 / 3., ROUNDING);
+    near(lab, "|J|, sigma^2 = .25", spectral_norm(&B), 2, ROUNDING);
+    near(lab, "their ratio", spectral_norm(&B) / spectral_norm(&A), 6,
+         10 * ROUNDING);
 }
+
+const Claim claim_e7 = {"E7", quick,
+    "tokens with sigma^2 = 9 and .25 have gradients scaled by 1/3 and 2",
+    "by hand", e7};
 
 /* ------------------------------------------------------------------------
  * E8  Three layers whose branch always says b. What does the stream hold
@@ -388,22 +424,29 @@ TEST(E7_gradient_scale_is_one_over_sigma)
  *     Pre-LN accumulates: x + n b. Post-LN overwrites: x + b = [1.1,-1.1]
  *     is brought back to [1,-1] each time. (eps takes a hair off: the exact
  *     value is s / sqrt(s^2 + eps) with s the deviation of what entered.) */
-TEST(E8_accumulate_or_overwrite)
+static void e8(Lab *lab)
 {
+    fresh_page();
     Sublayer same = constant_branch(2, 0, (double[]){.1, .1});
     Sublayer opposite = constant_branch(2, 0, (double[]){.1, -.1});
     Tensor *pre = ROW(1, -1), *post = pre;
     double s = 1;
     for (int n = 1; n <= 3; n++) {
+        char name[64];
         pre = put("pre", pre, &same);
-        EXPECT_ROW(pre, 1 + n * .1, -1 + n * .1);
+        snprintf(name, sizeof name, "Pre-LN, %d layers", n);
+        NEAR_ROW(lab, name, pre, 1 + n * .1, -1 + n * .1);
         post = put("post", post, &opposite);
-        s += .1;
-        s /= sqrt(s * s + (double)EPS);
-        EXPECT_ROW(post, s, -s);
-        EXPECT_NEAR((double)post->data[0], 1, 1e-5);
+        s += .1, s /= sqrt(s * s + (double)EPS);
+        snprintf(name, sizeof name, "Post-LN, %d layers", n);
+        NEAR_ROW(lab, name, post, s, -s);
     }
+    near(lab, "Post-LN, beside 1", (double)post->data[0], 1, 1e-5);
 }
+
+const Claim claim_e8 = {"E8", quick,
+    "three layers of a constant branch b: Pre-LN accumulates, x + n b; "
+    "Post-LN overwrites, [1,-1] each time", "by hand", e8};
 
 /* ------------------------------------------------------------------------
  * E9  All branches are 0. What does a stack of 48 layers compute, and one of
@@ -418,30 +461,42 @@ static Tensor *stack(const char *name, Tensor *x, int layers)
     Sublayer mlp = constant_branch(cols(x), 0, NULL);
     for (int i = 0; i < layers; i++)
         x = put(name, put(name, x, &attention), &mlp);
+    /* the tape has read the branches: */
+    /* cppcheck-suppress returnDanglingLifetime */
     return x;
 }
 
-static void zero_branches(int layers)
+static void zero_branches(Lab *lab, int layers)
 {
+    fresh_page();
     Tensor *x = noise((Shape){3, {2, 3, 8}}, 2, 5);
     size_t bytes = (size_t)size(x) * sizeof(real);
     real dy[48];
+    double worst = 0;
     for (int i = 0; i < 48; i++) dy[i] = (real)(i % 7) - 3;
 
     Tensor *pre = stack("pre", x, layers);
-    EXPECT(!memcmp(pre->data, x->data, bytes),
-           "%d layers of Pre-LN are not the identity bit for bit", layers);
+    measured(lab, !memcmp(pre->data, x->data, bytes), 1, 1,
+             "Pre-LN, %d layers: the identity (1: yes)", layers);
     tape_backward(&tape, pre, dy);
-    EXPECT(!memcmp(x->grad, dy, bytes),
-           "the gradient through %d layers is not unchanged", layers);
+    measured(lab, !memcmp(x->grad, dy, bytes), 1, 1,
+             "Pre-LN, %d layers: so is its Jacobian (1: yes)", layers);
 
     Tensor *once = LN(x, EPS), *post = stack("post", x, layers);
     for (long i = 0; i < size(x); i++)
-        EXPECT_NEAR((double)post->data[i], (double)once->data[i], 3e-5);
+        worst = fmax(worst, (double)fabs(post->data[i] - once->data[i]));
+    measured(lab, worst, 0, 3e-5, "Post-LN, %d layers, beside LN(x)", layers);
 }
 
-TEST(E9_nothing_learned_48_layers) { zero_branches(48); }
-TEST(E9_nothing_learned_1000_layers) { zero_branches(1000); }
+static void e9(Lab *lab)
+{
+    zero_branches(lab, 48);
+    zero_branches(lab, 1000);
+}
+
+const Claim claim_e9 = {"E9", quick,
+    "F = 0: a Pre-LN stack of any depth is the identity bit for bit, a "
+    "Post-LN stack returns LN(x)", "by hand", e9};
 
 /* ------------------------------------------------------------------------
  * E10  The Jacobian of n residual layers is the product of I + B_i, with B_i
@@ -452,15 +507,16 @@ TEST(E9_nothing_learned_1000_layers) { zero_branches(1000); }
  *      1.02^48 = 2.587: 48 branches that each contribute at most 2 % change a
  *      gradient by at most a factor of 2.6. It is reached when all branches
  *      push the same way, B_i = delta I. */
-TEST(E10_the_bound_is_reached)
+static void e10_reached(Lab *lab)
 {
     Tensor *x = ROW(1, -2, 3), *W = constant((Shape){2, {3, 3}}, 0), *y = x;
     for (int i = 0; i < 3; i++) W->data[i * 3 + i] = (real).02;
     for (int i = 0; i < 48; i++)
         y = op_add(&tape, y, op_linear(&tape, y, W, NULL));
     Jacobian J = jacobian(y, x);
-    EXPECT_NEAR(spectral_norm(&J), pow(1.02, 48), 10 * ROUNDING);
-    EXPECT_NEAR(pow(1.02, 48), 2.587, 5e-4);
+    near(lab, "1.02^48", power(1.02, 48), 2.587, 5e-4);
+    near(lab, "|J| of 48 layers, B = .02 I", spectral_norm(&J),
+         power(1.02, 48), 10 * ROUNDING);
 }
 
 /* A random MLP branch. */
@@ -472,8 +528,10 @@ static Sublayer random_branch(int d, uint32_t stream)
     return f;
 }
 
-TEST(E10_pre_ln_stack_within_the_bound)
+static void e10(Lab *lab)
 {
+    fresh_page();
+    e10_reached(lab);
     Tensor *x = noise((Shape){2, {1, 6}}, 1, 100), *input = x;
     Jacobian whole = {6, 6, {{0}}};
     double bound = 1, delta = 0;
@@ -489,12 +547,13 @@ TEST(E10_pre_ln_stack_within_the_bound)
         delta = fmax(delta, spectral_norm(&B));
         x = put("pre", x, &f);
     }
-    Jacobian end_to_end = jacobian(x, input);
-    double size = spectral_norm(&end_to_end);
-    EXPECT(largest_difference(&end_to_end, &whole) <= 100 * ROUNDING,
-           "the Jacobian of the stack is not the product of its layers': "
-           "they differ by %g", largest_difference(&end_to_end, &whole));
-    EXPECT(size <= bound, "%g <= %g", size, bound);
-    test_say("48 layers: |J| = %.3f <= prod (1 + |B_i|) = %.3f <= "
-             "(1 + %.3f)^48 = %.3f", size, bound, delta, pow(1 + delta, 48));
+    Jacobian J = jacobian(x, input);
+    near(lab, "|J - prod (I + B_i)|", largest_difference(&J, &whole), 0,
+         100 * ROUNDING);
+    measured(lab, spectral_norm(&J), 0, bound, "|J|, Pre-LN, 48 layers");
+    measured(lab, bound, 0, power(1 + delta, 48), "prod (1 + |B_i|)");
 }
+
+const Claim claim_e10 = {"E10", quick,
+    "|prod (I + B_i)| <= prod (1 + |B_i|) <= (1 + delta)^n; 1.02^48 = 2.587",
+    "by exact Jacobians", e10};

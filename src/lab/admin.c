@@ -1,0 +1,74 @@
+/* C6  Liu et al. 2020, "Understanding the Difficulty of Training Transformers"
+ *     (arXiv 2004.08249): not the size of gradients makes Post-LN hard to
+ *     train but how much its output moves when all weights move a little.
+ *     With W* = (1 + .01 n) W, n ~ N(0,1),
+ *         |f(x, W*) - f(x, W)|^2  ~  L^a
+ *     A branch is 1/3 of what leaves Post-LN's norm at every layer, and the
+ *     changes of all layers add up: a = 1. In Pre-LN branch l is 1/l of the
+ *     stream, and sum 1/l = ln L: slower than any power. DeepNorm makes a
+ *     branch (2L)^(-1/4) (8L)^(-1/2) of the stream: the square of that times
+ *     2L branches is a = -1/2.
+ *     W are the matrices, as in the paper. The gains of the norms stand on the
+ *     stream itself where they come after the add: jittered, too, they change
+ *     it by .01 at every norm, and DeepNorm's a is .95 as well.
+ *     Setting R, L = 4 .. 64; f is what the head reads. */
+#include "setting.h"
+
+static void jitter(Trial *t, int seed)
+{
+    enum { JITTER = 100 };
+    int largest = 4 * t->d * t->d;
+    real *n = arena_alloc(&t->arena, sizeof(real) * (size_t)largest);
+    for (int i = 0; i < t->model.nparam; i++) {
+        Tensor *W = t->model.param[i].t;
+        if (!t->model.param[i].decay) continue;     /* no matrix */
+        Rng r = rng_new((uint64_t)seed, RNG_LAB, JITTER + (uint32_t)i);
+        rng_normals(&r, 0, (int)size(W), n);
+        for (long k = 0; k < size(W); k++)
+            W->data[k] *= 1 + (real).01 * n[k];
+    }
+}
+
+/* |f(x, W*) - f(x, W)|^2 / d */
+static double change(const char *placement, int L, int seed)
+{
+    static Trial t;
+    trial_r(&t, placement, L, seed);
+    const Tensor *y = trial_output(&t);
+    Tensor *before = tensor_new(&t.arena, y->shape);
+    for (long k = 0; k < size(y); k++) before->data[k] = y->data[k];
+    jitter(&t, seed);
+    y = trial_output(&t);
+    for (long k = 0; k < size(y); k++) before->data[k] -= y->data[k];
+    double square = mean_square(before);
+    trial_free(&t);
+    return square;
+}
+
+static void c6(Lab *lab)
+{
+    static const char *const name[] = {"post", "pre", "deepnorm"};
+    const double depth[] = {4, 8, 16, 32, 64};
+    double square[3][5] = {{0}};
+    int seeds = lab_seeds(lab, 8);
+    for (int p = 0; p < 3; p++)
+        for (int i = 0; i < 5; i++)
+            for (int seed = 1; seed <= seeds; seed++) {
+                lab_progress(lab, "%s, L = %g, seed %d of %d", name[p],
+                             depth[i], seed, seeds);
+                square[p][i] += change(name[p], (int)depth[i], seed) / seeds;
+            }
+    measured(lab, exponent(5, depth, square[0]), .8, INFINITY,
+             "Post-LN, a")->seen = "1.15";
+    measured(lab, exponent(5, depth, square[1]), -INFINITY, .55,
+             "Pre-LN, a")->seen = ".42";
+    measured(lab, exponent(5, depth, square[2]), -.65, -.35,
+             "DeepNorm, a")->seen = "-.5";
+    measured(lab, square[0][4] / square[1][4], 4, INFINITY,
+             "Post-LN over Pre-LN, L = 64")->seen = "9.2";
+}
+
+const Claim claim_c6 = {"C6", quick,
+    "jittering all weights by 1 % moves the output by ~ L^a (squared): a is 1 "
+    "in Post-LN, below 1/2 in Pre-LN, -1/2 in DeepNorm",
+    "Liu et al. 2020 (Admin)", c6};

@@ -1,0 +1,159 @@
+/* Xiong et al. 2020, "On Layer Normalization in the Transformer Architecture"
+ * (arXiv 2002.04745), in their simplified setting X.
+ *
+ * C3  Lemma 2. A branch is a random linear map of what it reads. In Post-LN
+ *     it reads a normalised x, |x|^2 = d, and half of it survives the ReLU:
+ *         |x + F(x)|^2 = d + d/2 = 3d/2       before the second norm,
+ *     at every depth, for the norm begins each sublayer anew. In Pre-LN what
+ *     is added stays: the stream grows by d/2 to 3d/2 a layer.
+ *
+ * C4  Theorem 1. The gradient of the last layer's W_2 is bounded by
+ *         Post-LN   O(d sqrt(ln d))
+ *         Pre-LN    O(d sqrt(ln d / L))
+ *     in Pre-LN because the final norm divides by |x_L| ~ sqrt(L d). So
+ *     |d W_2| ~ L^a with a = 0 and a = -1/2.
+ *
+ * C5  The norm's Jacobian has the scale 1/sigma = sqrt(2/3) by C3, and there
+ *     are two a layer; from this the paper expects that gradients decay like
+ *     (2/3)^(L/2) towards the input. But the add in front of the norm gives
+ *     the gradient two ways, through x and through F, and multiplies it by
+ *     sqrt(1 + 1/2): the product is 1. What is left of the imbalance comes
+ *     from the attention, which is a mean over tokens here. */
+#include "setting.h"
+#include "kernels.h"
+
+/* The squares of C3 are expectations over weights: one draw of them has a
+ * standard deviation of a quarter of d in each layer, and tokens do not help,
+ * for they are alike after a few layers. So the seeds are many. */
+
+/* The mean square of what enters the norm of each MLP sublayer. */
+static void before_norm(const Trial *t, double *square, int seeds)
+{
+    for (const Node *nd = t->tape.last; nd; nd = nd->prev)
+        for (int l = 0; l < t->L; l++)
+            if (nd->in[1] == t->model.branch[2 * l + 1].norm.g)
+                square[l] += mean_square(nd->in[0]) / seeds;
+}
+
+static void growth(const Trial *t, double *grown, int seeds)
+{
+    Tensor **x = t->model.stream;
+    for (int l = 0; l < t->L; l++)
+        grown[l] += (mean_square(x[2 * l + 2]) - mean_square(x[2 * l]))
+                  / seeds;
+}
+
+static void extremes(Lab *lab, const double *x, int n, double low,
+                     double high, const char *seen, const char *what)
+{
+    double least = x[0], most = x[0];
+    for (int i = 1; i < n; i++)
+        least = fmin(least, x[i]), most = fmax(most, x[i]);
+    measured(lab, least, low, high, "%s, least", what)->seen = seen;
+    measured(lab, most, low, high, "%s, most", what)->seen = seen;
+}
+
+static void c3(Lab *lab)
+{
+    enum { L = 16 };
+    static Trial t;
+    double square[L] = {0}, grown[L] = {0};
+    int seeds = lab_seeds(lab, 200);
+    for (int seed = 1; seed <= seeds; seed++) {
+        lab_progress(lab, "seed %d of %d", seed, seeds);
+        trial_x(&t, "post", L, seed);
+        trial_stream(&t);
+        before_norm(&t, square, seeds);
+        trial_free(&t);
+        trial_x(&t, "pre", L, seed);
+        trial_stream(&t);
+        growth(&t, grown, seeds);
+        trial_free(&t);
+    }
+    extremes(lab, square, L, 1.42, 1.58, "1.49-1.53",
+             "Post-LN, |x + F|^2 / d over 16 layers");
+    extremes(lab, grown, L, .5, 1.5, ".56-1.16",
+             "Pre-LN, growth of |x|^2 / d in a layer");
+}
+
+const Claim claim_c3 = {"C3", quick,
+    "what enters Post-LN's second norm has |x|^2 = 3d/2 at every depth; "
+    "Pre-LN's stream grows by d/2 to 3d/2 a layer",
+    "Xiong et al. 2020, Lemma 2", c3};
+
+static double last_w2(const char *placement, int L, int seed)
+{
+    static Trial t;
+    trial_x(&t, placement, L, seed);
+    trial_step(&t);
+    double w2 = w2_gradient(&t, L);
+    trial_free(&t);
+    return w2;
+}
+
+static void c4(Lab *lab)
+{
+    const double depth[] = {4, 8, 16, 32, 64};
+    double post[5] = {0}, pre[5] = {0};
+    int seeds = lab_seeds(lab, 16);
+    for (int i = 0; i < 5; i++)
+        for (int seed = 1; seed <= seeds; seed++) {
+            lab_progress(lab, "L = %g, seed %d of %d", depth[i], seed, seeds);
+            post[i] += last_w2("post", (int)depth[i], seed) / seeds;
+            pre[i] += last_w2("pre", (int)depth[i], seed) / seeds;
+        }
+    measured(lab, exponent(5, depth, post), -.2, .3,
+             "Post-LN, |d W_2| ~ L^a: a")->seen = ".15";
+    measured(lab, exponent(5, depth, pre), -.62, -.40,
+             "Pre-LN, |d W_2| ~ L^a: a")->seen = "-.51";
+}
+
+const Claim claim_c4 = {"C4", quick,
+    "the gradient of the last W_2 does not depend on the depth in Post-LN, "
+    "and falls like L^-1/2 in Pre-LN", "Xiong et al. 2020, Theorem 1", c4};
+
+typedef struct { double norm, add, layer; } Gains;
+
+/* Means over layers and seeds. layer: |d x_l-1| / |d x_l|, the geometric
+ * mean over layers, which is (|d x_0| / |d x_L|)^(1/L). */
+static Gains gains(int L, int seeds)
+{
+    static Trial t;
+    Gains g = {0};
+    for (int seed = 1; seed <= seeds; seed++) {
+        trial_x(&t, "post", L, seed);
+        trial_step(&t);
+        const ProbeRow *row = t.probe->row;
+        for (int l = 0; l < L; l++) {
+            g.norm += row[2 * l + 1].gain_norm / (L * seeds);
+            g.add += row[2 * l + 1].gain_add / (L * seeds);
+        }
+        real net = (real)(row[0].grad / row[2 * L].grad);
+        g.layer += (double)kexp(klog(net) / (real)L) / seeds;
+        trial_free(&t);
+    }
+    return g;
+}
+
+static void c5(Lab *lab)
+{
+    double norm = sqrt(2 / 3.), add = sqrt(3 / 2.);
+    int seeds = lab_seeds(lab, 8);
+    for (int L = 6; L <= 24; L *= 2) {
+        lab_progress(lab, "L = %d", L);
+        Gains g = gains(L, seeds);
+        measured(lab, g.norm, norm * .97, norm * 1.03,
+                 "L = %d: gain of the norm", L)->seen = ".812-.821";
+        measured(lab, g.add, add * .97, add * 1.03,
+                 "L = %d: gain of the add", L)->seen = "1.218-1.220";
+        measured(lab, g.norm * g.add, .97, 1.03,
+                 "L = %d: their product", L);
+        measured(lab, g.layer, .85, 1.05,
+                 "L = %d: of a whole layer", L)->seen = ".91-.96";
+    }
+}
+
+const Claim claim_c5 = {"C5", quick,
+    "Post-LN's second norm multiplies the gradient by sqrt(2/3) and the add "
+    "by sqrt(3/2): they cancel, it does not decay like (2/3)^(L/2)",
+    "Xiong et al. 2020, who expect the decay", c5};
