@@ -36,7 +36,7 @@ double token_cosine(Arena *scratch, const Tensor *x)
                 along[c] += (double)xt[c] / length;
         }
         for (int c = 0; c < d; c++) square += along[c] * along[c];
-        total += (square - T) / ((double)T * (T - 1));
+        total += T > 1 ? (square - T) / ((double)T * (T - 1)) : NAN;
     }
     return total / B;
 }

@@ -28,8 +28,8 @@ $(cat "$dir.err")" $ok
     rm -f "$dir.out" "$dir.err"
 }
 
-small="--layers=1 --width=16 --heads=2 --context=16 --batch=2 --eval-iters=1 \
---data=builtin:5000"
+tiny="--layers=1 --width=16 --heads=2 --data=builtin:5000"
+small="$tiny --context=16 --batch=2 --eval-iters=1"
 export OMP_NUM_THREADS=1
 
 # Flags: a name with a letter wrong, a value that is no number or only begins
@@ -64,6 +64,33 @@ refused 64 "training" lab --quick C12
 refused 64 "quick" lab --train e1
 refused 64 "--quick" lab --quik
 refused 66 "no-such" lab --data=no-such C12
+refused 64 "name the directories" lab report
+refused 66 "nowhere" lab report nowhere
+refused 64 "more" lab map more
+
+# Lists that are none.
+refused 64 '"psot" is none' lab map --placements=pre,psot
+refused 64 '"" is none' lab map --placements=pre,
+refused 64 '"" is no whole number from 1' lab map --depths=6,,12
+refused 64 '"" is no whole number from 1' lab map --depths=
+refused 64 '"0" is no whole number from 1' lab map --depths=6,0
+refused 64 '"6x" is no whole number from 1' lab map --depths=6x
+refused 64 '"-1" is no whole number from 0' lab map --warmups=-1
+refused 64 '"1000001" is no whole number' lab map --warmups=1000001
+refused 64 "at most 8" lab map --depths=1,2,3,4,5,6,7,8,9
+refused 73 "/proc/none" lab map --out=/proc/none/map
+
+# The probe: what is no placement, and a run has a configuration of its own.
+refused 64 '"psot" is no placement' probe --compare=pre,psot
+refused 64 '"" is no placement' probe --compare=,pre
+refused 64 '"" is no placement' probe --compare=pre,
+refused 64 "--placement" probe --compare=pre,post --placement=peri
+refused 64 "8 placements" probe \
+    --compare=pre,pre,pre,pre,pre,pre,pre,pre,pre
+refused 64 "--layers" probe --from=run --layers=2
+refused 64 "--compare" probe --from=run --compare=pre,post
+refused 64 "batch" probe --batch=65536 --context=65536
+refused 66 "nowhere" probe --from=nowhere
 
 # The corpus: absent, a directory, empty, too short for one context, no UTF-8.
 refused 66 "absent.txt" train --data=absent.txt --out=run
@@ -113,6 +140,99 @@ else
     skipped=$((skipped + 3))
 fi
 
+# ./probe sees the first step that train takes; from a run, what it saved.
+looked() {      # flags of both: the same loss and the same object
+    "$top/train" $tiny --steps=1 --eval-iters=1 --out=looked "$@" > log 2>&1
+    "$top/probe" $tiny --steps=1 --json "$@" > seen.json 2>> log
+    said=$(sed 's/.*"loss":\([^,]*\),.*/\1/' seen.json)
+    [ -n "$said" ] && grep -qF "{\"step\":1,\"loss\":$said,\"lr\"" \
+        looked/metrics.jsonl
+    check "probe $*: the loss of train's first step: $said" $?
+    saw=$(sed 's/.*"probe":\({[^}]*}\).*/\1/' seen.json)
+    [ -n "$saw" ] && grep -qF "\"probe\":$saw}" looked/metrics.jsonl
+    check "probe $*: what train saw at its first step" $?
+}
+looked
+looked --placement=post --batch=3 --dropout=0.2 --norm=rmsnorm --warmup=5
+looked --placement=rezero --qk-norm --grad-clip=0.01 --seed=4 --tie
+looked --zero-init --placement=peri
+"$top/probe" $tiny --json --jacobian --dropout=0.2 > both.json 2> err
+"$top/probe" $tiny --json --dropout=0.2 > seen.json
+head -n 1 both.json | cmp -s - seen.json
+check "probe --jacobian changes nothing else: $(cat err)" $?
+"$top/probe" $tiny --compare=post,pre --json > two.json &&
+    "$top/probe" --from=run --json > from.json &&
+    "$top/probe" $tiny --context=1 --json > one.json
+check "probe --json" $?
+if command -v python3 > /dev/null; then
+    python3 -c 'import json, sys
+for name in sys.argv[1:]:
+    lines = [json.loads(line) for line in open(name)]
+    assert lines, name
+two = [json.loads(line) for line in open("two.json")]
+assert [look["placement"] for look in two] == ["post", "pre"]
+for look in two:
+    assert len(look["probe"]["grad"]) == 3, look
+    assert len(look["probe"]["branch"]) == 2, look' \
+        both.json two.json from.json one.json 2> err
+    check "probe --json is JSON: $(tail -n 1 err)" $?
+else
+    skipped=$((skipped + 1))
+fi
+refused 73 "none/x.svg" probe $tiny --svg=none/x.svg
+"$top/probe" $tiny --svg=x.svg > log && grep -q '</svg>' x.svg
+check "probe --svg" $?
+
+# A report of two runs names both.
+"$top/train" $small --steps=2 --placement=post --out=second > log 2>&1
+"$top/lab" report run second --out=two.html > log 2>&1 &&
+    grep -q 'run' two.html && grep -q 'second' two.html &&
+    grep -qF 'wrote two.html' log
+check "lab report run second: $(tail -n 1 log)" $?
+
+# A map that was killed: what is done is not done again, what was being
+# written is not taken, and in the end the lines are those of a quiet run.
+map="--data=builtin:5000 --placements=pre,post --depths=1,2 --warmups=0,5"
+"$top/lab" map $map --steps=20 --out=quiet > log 2>&1 &&
+    [ "$(grep -c . quiet/map.jsonl)" -eq 16 ] && grep -q '</svg>' quiet/map.svg
+check "lab map: $(tail -n 1 log)" $?
+sort quiet/map.jsonl > quiet.txt
+for threads in 1 2; do
+    rm -rf killed
+    "$top/lab" map $map --steps=20 --threads=$threads --out=killed \
+        > log 2>&1 &
+    victim=$!
+    i=0
+    while [ $((i += 1)) -le 500 ]; do
+        lines=$(cat killed/map.jsonl 2> err | grep -c .)
+        [ "$lines" -ge 2 ] && break
+        sleep 0.02
+    done
+    kill -9 $victim
+    wait $victim 2> err
+    done=$(($(wc -l < killed/map.jsonl)))
+    printf '%.100s' "$(tail -n 1 quiet/map.jsonl)" >> killed/map.jsonl
+    "$top/lab" map $map --steps=20 --out=killed > log 2>&1
+    [ "$done" -ge 2 ] &&
+        grep -q "^16 models, of which $done are in" log &&
+        sort killed/map.jsonl | cmp -s - quiet.txt &&
+        cmp -s killed/map.svg quiet/map.svg
+    check "lab map, killed after $done of 16, on $threads threads" $?
+done
+"$top/lab" map $map --steps=20 --out=killed > log 2>&1
+grep -q '^16 models, of which 16 are in' log &&
+    sort killed/map.jsonl | cmp -s - quiet.txt
+check "lab map has nothing left to do: $(head -n 1 log)" $?
+# Killed while it wrote a loss, and then first asked for other models.
+line=$(head -n 1 quiet/map.jsonl)
+printf '%s' "${line%???\}}" > killed/map.jsonl
+"$top/lab" map --data=builtin:5000 --placements=post --depths=1 --warmups=0 \
+    --steps=20 --out=killed > log 2>&1
+"$top/lab" map $map --steps=20 --out=killed > log 2>&1
+grep -q '^16 models, of which 2 are in' log &&
+    sort killed/map.jsonl | cmp -s - quiet.txt
+check "lab map: half a loss is none: $(head -n 1 log)" $?
+
 # A run that diverges does not go on with NaN in its weights: it stops where
 # the value arises, names the place, and leaves the weights of the last
 # evaluation as they were.
@@ -158,6 +278,26 @@ accepted --optimizer=sgd --grad-clip=0 --weight-decay=0.1
 accepted --learning_rate=1e-3 --min_lr=1e-4 --warmup_iters=1 --seed=7
 accepted --placement=post --tie --init=gpt2 --residual-scale
 
+# Each placement, norm and kind of attention trains: the losses are finite,
+# and fall; and what was saved can be used.
+learns() {
+    rm -rf learnt
+    "$top/train" $tiny --context=16 --eval-iters=1 --steps=30 --lr=1e-2 \
+        --warmup=3 --out=learnt "$@" > log 2>&1 &&
+        "$top/sample" --out=learnt --tokens=5 >> log 2>&1
+    check "train and sample $*: $(tail -n 1 log)" $?
+    awk -F '"loss":' '{ x = $2 + 0; if ($2 !~ /^[0-9]/ || x <= 0) bad = 1
+        if (NR <= 5) first += x; if (NR > 25) last += x }
+        END { exit bad || NR != 30 || last > first - 1 }' learnt/metrics.jsonl
+    check "train $*: finite losses that fall" $?
+}
+for placement in pre post peri deepnorm lnscale rezero; do
+    learns --placement=$placement
+done
+learns --norm=rmsnorm
+learns --qk-norm
+learns --norm=rmsnorm --qk-norm --placement=peri --zero-init
+
 # No flag is read and then forgotten: each, changed alone, changes a number,
 # or (the second list) what is written and when, but not the losses.
 curve() {   # the small run with these flags in the place of its own
@@ -169,8 +309,8 @@ curve() {   # the small run with these flags in the place of its own
 }
 base=$(curve)
 for flag in placement=post init=xavier zero-init residual-scale layers=2 \
-    width=32 heads=4 context=8 tie dropout=0.1 steps=11 batch=3 \
-    optimizer=sgd lr=2e-3 min-lr=0 warmup=3 schedule=linear beta1=0.8 \
+    width=32 heads=4 context=8 tie norm=rmsnorm qk-norm dropout=0.1 steps=11 \
+    batch=3 optimizer=sgd lr=2e-3 min-lr=0 warmup=3 schedule=linear beta1=0.8 \
     beta2=0.9 weight-decay=0.5 grad-clip=0.1 seed=2 data=builtin:6000; do
     case $flag in   # these need steps after the warmup to be seen
     min-lr*|schedule*) got=$(curve --warmup=2 --$flag)

@@ -53,7 +53,7 @@ static const Flag flags[] = {
     FLAG_END
 };
 
-static void map(void);
+static void map(int n, char **more);
 static void report(int n, char **dirs);
 static void select_claims(bool chosen[CLAIMS], int n, char **ids);
 static void progress(const char *what);
@@ -72,7 +72,7 @@ int main(int argc, char **argv)
                         "the norm", "[CLAIM ... | map | report RUN ...]",
                         argc, argv);
     if (threads) thread_limit(threads);
-    if (n && !strcmp(argv[1], "map")) return map(), 0;
+    if (n && !strcmp(argv[1], "map")) return map(n - 1, argv + 2), 0;
     if (n && !strcmp(argv[1], "report")) return report(n - 1, argv + 2), 0;
     select_claims(chosen, n, argv + 1);
     lab.data_wanted = flags_given(&lab.data);
@@ -96,8 +96,9 @@ int main(int argc, char **argv)
 
 /* The other two things to be had. */
 
-static void map(void)
+static void map(int n, char **more)
 {
+    if (n) die(EXIT_USAGE, "lab map: what is %s? It takes flags only", *more);
     plan.out = *out ? out : "map";
     config.model.context = MAP_CONTEXT;
     if (flags_given(&lab.data)) config.data = lab.data;

@@ -116,12 +116,16 @@ static Chosen chosen(void)
     if (*from && *compare)
         die(EXIT_USAGE, "--compare=%s does not go with --from=%s: saved "
             "weights belong to one placement", compare, from);
-    for (const char *p = compare; *p; p += *p == ',') {
+    if (*compare && flags_given(&config.model.placement))
+        die(EXIT_USAGE, "--placement does not go with --compare=%s, which "
+            "names placements of its own", compare);
+    for (const char *p = compare; *compare; p++) {
         size_t n = strcspn(p, ",");
         if (c.n == MOST)
             die(EXIT_USAGE, "--compare takes %d placements at most", MOST);
         c.placement[c.n++] = find_placement(p, n);
         p += n;
+        if (!*p) break;
     }
     if (c.n == 0) c.placement[c.n++] = config.model.placement;
     return c;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include "chart.h"
 #include "clock.h"
 #include "die.h"
@@ -76,8 +77,8 @@ static const char *name(Arena *a, const char *format, const char *s, int x,
     return text;
 }
 
-static void cell_new(Cell *c, const MapPlan *plan, int placement, bool zero,
-                     int depth, int warmup)
+static void cell_new(Cell *c, const MapPlan *plan, const Text *text,
+                     int placement, bool zero, int depth, int warmup)
 {
     c->model = (GPTConfig){.layers = depth, .width = 32, .heads = 4,
                            .context = MAP_CONTEXT, .placement = placement,
@@ -86,13 +87,15 @@ static void cell_new(Cell *c, const MapPlan *plan, int placement, bool zero,
     c->loss = NAN;
     snprintf(c->key, sizeof c->key, "{\"placement\":\"%s\",\"layers\":%d,"
              "\"warmup\":%d,\"zero_init\":%s,\"steps\":%d,\"lr\":%.9g,"
-             "\"loss\":", placements[placement].name, depth, warmup,
-             zero ? "true" : "false", plan->steps, plan->rate);
+             "\"corpus\":\"%.8s\",\"loss\":", placements[placement].name,
+             depth, warmup, zero ? "true" : "false", plan->steps, plan->rate,
+             text->sha256);
 }
 
 /* Rows: placements, without and with zero-init (of gates there is no other).
  * Columns: depths, and in each the warmups. */
-static void grid_new(Map *m, const MapPlan *plan, Arena *a)
+static void grid_new(Map *m, const MapPlan *plan, const Text *text,
+                     Arena *a)
 {
     m->np = read_list("placements", plan->placements, -1, m->placement);
     m->nd = read_list("depths", plan->depths, 1, m->depth);
@@ -107,7 +110,7 @@ static void grid_new(Map *m, const MapPlan *plan, Arena *a)
         m->row[m->rows] = name(a, r % 2 ? "%s, zero" : "%s",
                                placements[p].name, 0, 0);
         for (int k = 0; k < m->columns; k++)
-            cell_new(&m->cell[m->rows * m->columns + k], plan, p, r % 2,
+            cell_new(&m->cell[m->rows * m->columns + k], plan, text, p, r % 2,
                      m->depth[k / m->nw], m->warmup[k % m->nw]);
         m->rows++;
     }
@@ -115,22 +118,26 @@ static void grid_new(Map *m, const MapPlan *plan, Arena *a)
 
 /* -- the file ----------------------------------------------------------- */
 
-/* What is there already. A line that a killed run did not finish is none:
- * true, if there is one. */
-static bool read_log(Map *m, const char *path)
+/* What is there already, and the bytes up to the end of the last line. What
+ * follows is one that a killed run did not finish: none. */
+static long read_log(Map *m, const char *path)
 {
-    char line[256] = "\n";
+    char line[256];
+    long whole = 0;
     FILE *f = fopen(path, "r");
-    while (f && fgets(line, sizeof line, f))
+    while (f && fgets(line, sizeof line, f)) {
+        if (!strchr(line, '\n')) continue;
+        whole = ftell(f);
         for (int i = 0; i < m->rows * m->columns; i++) {
             Cell *c = &m->cell[i];
             size_t n = strlen(c->key);
-            if (strncmp(line, c->key, n) || !strchr(line, '\n')) continue;
+            if (strncmp(line, c->key, n)) continue;
             c->done = true;
             c->loss = line[n] == 'n' ? NAN : strtod(line + n, NULL);
         }
+    }
     if (f) fclose(f);
-    return !strchr(line, '\n');
+    return whole;
 }
 
 static const char *path_of(Arena *a, const char *dir, const char *file)
@@ -145,11 +152,12 @@ static void open_log(Map *m, const char *out, const char *path)
     if (mkdir(out, 0777) && errno != EEXIST)
         die(EXIT_CANTCREATE, "--out=%s: cannot create the directory: %s", out,
             strerror(errno));
-    bool torn = read_log(m, path);
+    /* A torn line is cut off: with more behind it, or only a newline, the next
+     * run would take it for one. */
+    long whole = read_log(m, path);
     m->log = fopen(path, "a");
-    if (!m->log)
+    if (!m->log || ftruncate(fileno(m->log), whole))
         die(EXIT_CANTCREATE, "%s: cannot write: %s", path, strerror(errno));
-    if (torn) fputc('\n', m->log);
 }
 
 static void draw(const Map *m, const MapPlan *plan, const char *path)
@@ -215,7 +223,7 @@ void map_draw(Lab *lab, const MapPlan *plan, const Text *text)
     const char *log = path_of(&lab->arena, plan->out, "map.jsonl");
     const char *svg = path_of(&lab->arena, plan->out, "map.svg");
     int n = 0;
-    grid_new(&m, plan, &lab->arena);
+    grid_new(&m, plan, text, &lab->arena);
     open_log(&m, plan->out, log);
     for (int i = 0; i < m.rows * m.columns; i++)
         if (!m.cell[i].done) todo[n++] = &m.cell[i];

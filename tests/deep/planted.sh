@@ -154,6 +154,21 @@ all() {
     plant "gains decay" models/gpt.c \
         '.decay = shape.ndim > 1' '.decay = true' \
         as_pytorch
+    plant "looking adds to the gradient of a gain" models/probe.c \
+        'g.grad = NULL, x.fresh = false;' 'x.fresh = false;' \
+        looking_changes_no_bit
+    plant "eps left out of the norm's factor" models/probe.c \
+        '1 / sqrt(var + (double)norm_eps)' '1 / sqrt(var)' \
+        gain_of_the_norm_by_its_formula
+    plant "entropy of keys that are masked" models/probe.c \
+        'int J = f->unmasked ? T : t + 1;' 'int J = T;' \
+        attention_that_sees_no_difference
+    plant "rows for columns" models/jacobian.c \
+        'dy[k] : x0->grad[k]' 'dy[k] : x0->grad[k % n * n + k / n]' \
+        jacobian_by_differences
+    plant "a Jacobian that trains" models/jacobian.c \
+        'm->param[i].t->grad = NULL;' '' \
+        leaves_gradients_alone
     plant "a claim without its upper threshold" src/lab/verdict.c \
         'x >= low && x <= high' 'x >= low' \
         a_claim_holds
