@@ -36,8 +36,9 @@ void gpt_jacobian(const GPT *m, const real *x, int T, int from, int to,
     real **kept = arena_alloc(&arena, (size_t)m->nparam * sizeof *kept);
     put_away(m, kept);
     Tensor *y = x0;
+    Sublayer f;
     for (int i = from; i < to; i++) {
-        Sublayer f = m->branch[i];
+        f = m->branch[i];
         f.dropout = 0;
         y = placements[m->config.placement].put(&tape, y, &f);
     }
