@@ -11,11 +11,11 @@
  *     };
  *
  * On the command line: --layers=6 or --layers 6; - and _ are alike; the alias
- * is the same flag. A boolean takes its value after = only (--zero-init,
- * --zero-init=no, --no-zero-init). Nothing is guessed, shortened or given
- * twice: every mistake ends with EXIT_USAGE and a line that says what would
- * be right. Numbers are read and written in the C locale: no program here
- * calls setlocale. */
+ * is the same flag, with one dash (-o) if it is one letter. A boolean takes
+ * its value after = only (--zero-init, --zero-init=no, --no-zero-init).
+ * Nothing is guessed, shortened or given twice: every mistake ends with
+ * EXIT_USAGE and a line that says what would be right. Numbers are read and
+ * written in the C locale: no program here calls setlocale. */
 #ifndef FLAGS_H
 #define FLAGS_H
 

@@ -302,12 +302,13 @@ bool flags_given(const void *value)
     return false;
 }
 
-/* The flag that arg[0..n) names. --no-NAME is NAME with the value false. */
+/* The flag that arg[0..n) names, one letter with one dash. --no-NAME is NAME
+ * with the value false. */
 static const Flag *named(const Flag *flags, const char *arg, size_t n,
                          const char **value)
 {
-    const Flag *f = n > 2 && arg[1] == '-'
-                  ? flags_find(flags, arg + 2, n - 2) : NULL;
+    const Flag *f = n == 2 ? flags_find(flags, arg + 1, 1)  /* -o */
+                  : arg[1] == '-' ? flags_find(flags, arg + 2, n - 2) : NULL;
     if (f || *value || n <= 5 || !is_name("--no-", arg, 5)) return f;
     f = flags_find(flags, arg + 5, n - 5);
     if (!f || f->kind != KIND_BOOL) return NULL;

@@ -185,7 +185,7 @@ check "probe --svg" $?
 
 # A report of two runs names both.
 "$top/train" $small --steps=2 --placement=post --out=second > log 2>&1
-"$top/lab" report run second --out=two.html > log 2>&1 &&
+"$top/lab" report run second -o two.html > log 2>&1 &&
     grep -q 'run' two.html && grep -q 'second' two.html &&
     grep -qF 'wrote two.html' log
 check "lab report run second: $(tail -n 1 log)" $?
