@@ -15,12 +15,9 @@
 #ifndef CHECKPOINT_H
 #define CHECKPOINT_H
 
+#include "config.h"
 #include "disk.h"
-#include "gpt.h"
-#include "json.h"
-#include "optim.h"
 #include "sha256.h"
-#include "text.h"
 
 /* How far a run is. */
 typedef struct {
@@ -63,6 +60,10 @@ void checkpoint_open(Arena *a, const char *dir, Checkpoint *c);
 /* The same, to go on from. If the newest one of a run is damaged, says so on
  * stderr, gives it the name step-N.damaged, and takes the one before it. */
 void checkpoint_resume(Arena *a, const char *dir, Checkpoint *c);
+
+/* Sets config, config.model.vocab too; see config_take. EXIT_DATA,
+ * EXIT_CONFIG. */
+void checkpoint_config(const Checkpoint *c, ConfigPart part);
 
 /* The weights, into a model of its shape; the optimiser's moments.
  * EXIT_DATA. */
