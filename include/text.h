@@ -25,7 +25,8 @@ typedef struct {
     const int *ids;             /* (n) */
     long n, ntrain;             /* characters in all, and to train on */
     int vocab;                  /* V, distinct characters */
-    const uint32_t *code;       /* (V) code point of each id, increasing */
+    const uint32_t *code;       /* (V) code point of each id: increasing, but
+                                   where another program numbered them */
     double uniform, unigram, bigram;
     double entropy;             /* where known, set by the caller; else 0 */
     char sha256[SHA256_HEX];    /* of the bytes, before anything is dropped */

@@ -1,6 +1,5 @@
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include "die.h"
 #include "kernels.h"
@@ -191,12 +190,6 @@ void text_batch(const Text *t, Rng noise, long from, long to, int B, int T,
                     targets + b * T);
 }
 
-static int by_code(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
 long text_encode(const Text *t, const char *name, const char *bytes, size_t n,
                  int *ids)
 {
@@ -204,15 +197,15 @@ long text_encode(const Text *t, const char *name, const char *bytes, size_t n,
     for (size_t i = 0, length; i < n; i += length) {
         uint32_t c;
         length = character(name, bytes, n, i, &c);
-        const uint32_t *found = bsearch(&c, t->code, (size_t)t->vocab,
-                                        sizeof c, by_code);
         bool visible = c > 32 && (c < 127 || c >= 160);
-        if (!found)
+        int id = 0;                 /* they may be in any order */
+        while (id < t->vocab && t->code[id] != c) id++;
+        if (id == t->vocab)
             die(EXIT_DATA, "%s: %.*s%sU+%04lX at byte %zu is none of the %d "
                 "characters of the vocabulary", name,
                 visible ? (int)length : 0, bytes + i, visible ? " " : "",
                 (unsigned long)c, i, t->vocab);
-        ids[count++] = (int)(found - t->code);
+        ids[count++] = id;
     }
     return count;
 }
