@@ -94,6 +94,9 @@ bench: train build/cores
 build/cores build/step: build/%: build/f32/tests/bench/%.o $(call f32,$(LIB))
 	$(CC) $(FLAGS) $^ -o $@ $(LIBS)
 
+build/logits: build/f32/tests/deep/logits.o $(call f32,$(LIB))
+	$(CC) $(FLAGS) $^ -o $@ $(LIBS)
+
 newop:
 	@tests/newop $(NAME)
 
