@@ -16,6 +16,7 @@
 #include "svd.h"
 
 static const char *from = "", *compare = "", *svg = "";
+static Checkpoint saved;        /* --from */
 static bool json, jacobians;
 static const Flag own[] = {
     FLAG_GROUP("The probe"),

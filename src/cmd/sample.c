@@ -2,11 +2,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include "config.h"
+#include "checkpoint.h"
 #include "die.h"
 #include "generate.h"
 #include "kernels.h"
-#include "weights.h"
 
 static const char *out = "out", *prompt = "";
 static int tokens = 500, threads;
@@ -31,10 +30,13 @@ static const Flag flags[] = {
 /* The model as it was saved, and its vocabulary. */
 static void load(Arena *a, GPT *m, Text *text)
 {
-    *text = config_load(a, out);
-    config.model.vocab = text->vocab;
+    Checkpoint c;
+    checkpoint_open(a, out, &c);
+    checkpoint_config(&c, CONFIG_ALL);
     gpt_new(m, config.model);
-    weights_load(path_in(out, "model.safetensors"), m->param, m->nparam);
+    checkpoint_weights(&c, m);
+    *text = c.text;
+    text->vocab = m->config.vocab;
 }
 
 /* Room for the prompt and the tokens to come; an empty prompt is a newline,
