@@ -70,4 +70,7 @@ void checkpoint_config(const Checkpoint *c, ConfigPart part);
 void checkpoint_weights(const Checkpoint *c, GPT *m);
 void checkpoint_moments(const Checkpoint *c, Optim *o, const GPT *m);
 
+/* What is in it, for people; m: the model, config set. */
+void checkpoint_info(FILE *f, const Checkpoint *c, const GPT *m);
+
 #endif

@@ -117,6 +117,12 @@ static void check_corpus(const Run *r, const Checkpoint *from)
             r->text.sha256, from->dir, hash);
 }
 
+static char *kept(Run *r, const char *text)
+{
+    size_t n = strlen(text) + 1;
+    return memcpy(arena_alloc(&r->arena, n), text, n);
+}
+
 /* Its configuration; the directory, unless another is given. */
 static void take_up(Run *r, Arena *a, Checkpoint *c)
 {
@@ -127,7 +133,8 @@ static void take_up(Run *r, Arena *a, Checkpoint *c)
     r->begun = r->saved = r->at.step;
     rundir_of(c->dir, run);
     if (!flags_given(&config.out))
-        config.out = strcpy(arena_alloc(&r->arena, strlen(run) + 1), run);
+        config.out = kept(r, run);
+    config.data = kept(r, config.data);     /* it is in the file's bytes */
     long newest = rundir_newest(config.out);
     if (newest > r->at.step)
         die(EXIT_CANTCREATE, "--resume=%s: %s has checkpoints up to step %ld "
