@@ -5,6 +5,7 @@
 #include "test.h"
 
 enum { V = 6, DRAWS = 40000 };
+static Tape tape;
 static const real logits[V] = {.3f, -1, 2, .5f, 2, -3};
 
 static Rng noise(void) { return rng_new(1, RNG_TEST, 0); }
@@ -20,7 +21,7 @@ static void frequencies(Sampling how)
         bool in = how.top_k == 0 || i == 2 || i == 4;
         total += p[i] = in ? exp((double)logits[i] / how.temperature) : 0;
     }
-    for (int n = 0; n < DRAWS; n++) count[draw_token(logits, V, how, &r)]++;
+    for (int n = 0; n < DRAWS; n++) count[draw_token(&tape, logits, V, how, &r)]++;
     for (int i = 0; i < V; i++) {
         double want = p[i] / total, got = (double)count[i] / DRAWS;
         double error = sqrt(want * (1 - want) / DRAWS);
@@ -41,8 +42,8 @@ TEST(top_k_of_all_is_no_restriction)
 {
     Rng a = noise(), b = noise();
     for (int n = 0; n < 1000; n++) {
-        int x = draw_token(logits, V, (Sampling){1, 0}, &a);
-        int y = draw_token(logits, V, (Sampling){1, n % 2 ? V : 99}, &b);
+        int x = draw_token(&tape, logits, V, (Sampling){.temperature = 1}, &a);
+        int y = draw_token(&tape, logits, V, (Sampling){.temperature = 1, .top_k = n % 2 ? V : 99}, &b);
         EXPECT(x == y, "draw %d: %d and %d", n, x, y);
     }
 }
@@ -50,17 +51,20 @@ TEST(top_k_of_all_is_no_restriction)
 /* Tokens 2 and 4 are equally likely: the lower id counts as the likelier. */
 TEST(likeliest_token)
 {
-    static const Sampling how[] = {{0, 0}, {0, 3}, {1, 1}, {.01, 1}};
+    static const Sampling how[] = {
+        {.temperature = 0}, {.temperature = 0, .top_k = 3},
+        {.temperature = 1, .top_k = 1}, {.temperature = .01, .top_k = 1},
+        {.temperature = 1, .top_p = 1e-9}};
     static const real falling[V] = {5, 4, 3, 2, 1, 0};
     Rng r = noise();
-    for (int k = 0; k < 4; k++)
+    for (int k = 0; k < 5; k++)
         for (int n = 0; n < 100; n++) {
-            int x = draw_token(logits, V, how[k], &r);
+            int x = draw_token(&tape, logits, V, how[k], &r);
             EXPECT(x == 2, "T = %g, top_k %d: token %d", how[k].temperature,
                    how[k].top_k, x);
         }
     for (int n = 0; n < 100; n++)
-        EXPECT(draw_token(falling, V, (Sampling){1e-300, 0}, &r) == 0,
+        EXPECT(draw_token(&tape, falling, V, (Sampling){.temperature = 1e-300}, &r) == 0,
                "a temperature that is nearly 0");
 }
 
@@ -74,10 +78,11 @@ TEST(logits_that_are_not_finite)
     for (int b = 0; b < 3; b++)
         for (int mask = 1; mask < 1 << V; mask++)
             for (int k = 0; k < 9; k++) {
-                Sampling how = {k % 3 * .5, k / 3};
+                Sampling how = {.temperature = k % 3 * .5, .top_k = k / 3,
+                                .top_p = b == 0 ? .9 : 1};
                 for (int i = 0; i < V; i++)
                     x[i] = mask >> i & 1 ? bad[b] : logits[i];
-                int token = draw_token(x, V, how, &r);
+                int token = draw_token(&tape, x, V, how, &r);
                 EXPECT(token >= 0 && token < V, "%g at %x, T = %g, top_k %d: "
                        "token %d", (double)bad[b], (unsigned)mask,
                        how.temperature, how.top_k, token);
@@ -90,7 +95,6 @@ TEST(logits_that_are_not_finite)
 
 enum { STREAMS = 3, HAVE = 2, LENGTH = 14 };
 static GPT model;
-static Tape tape;
 
 static void text(int *ids, int B, int have, int length, uint64_t seed)
 {

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include "config.h"
 #include "die.h"
 #include "generate.h"
@@ -9,9 +10,9 @@
 #include "weights.h"
 
 static const char *out = "out", *prompt = "";
-static int tokens = 500, threads;
+static int tokens = 500, samples = 1, threads;
 static uint64_t seed;
-static Sampling how = {.temperature = 1};
+static Sampling how = {.temperature = 1, .top_p = 1, .slide = 1};
 
 static const Flag flags[] = {
     FLAG_STRING("out", "out_dir", &out, "directory that train wrote"),
@@ -23,6 +24,12 @@ static const Flag flags[] = {
         "above 1: more surprise, below: less; 0: the likeliest"),
     FLAG_INT("top-k", NULL, &how.top_k, "[0,1000000]",
         "draw among the k likeliest; 0: among all"),
+    FLAG_REAL("top-p", NULL, &how.top_p, "(0,1]",
+        "draw among the likeliest that together have probability p"),
+    FLAG_INT("samples", "num_samples", &samples, "[1,1000]",
+        "texts, each drawn from noise of its own"),
+    FLAG_INT("slide", NULL, &how.slide, "[1,1000000]",
+        "tokens by which a full context moves on; more: faster"),
     FLAG_SEED("seed", NULL, &seed, "another seed, another text"),
     FLAG_INT("threads", NULL, &threads, "[0,1024]", "0: one for each core"),
     FLAG_END
@@ -37,40 +44,74 @@ static void load(Arena *a, GPT *m, Text *text)
     weights_load(path_in(out, "model.safetensors"), m->param, m->nparam);
 }
 
-/* Room for the prompt and the tokens to come; an empty prompt is a newline,
- * which is not printed. */
-static int *encode_prompt(Arena *a, const Text *text, int *have)
+/* Room for the prompt and the tokens to come, of each sample; an empty prompt
+ * is a newline, which is not printed. Returns how long each will be. */
+static int encode_prompt(Arena *a, const Text *text, int **ids)
 {
-    size_t n = strlen(prompt);
-    int *ids = arena_alloc(a, sizeof(int) * (n + 1 + (size_t)tokens));
-    *have = (int)text_encode(text, "--prompt", prompt, n, ids);
-    if (n == 0) ids[(*have)++] = text_start(text);
-    return ids;
+    size_t n = strlen(prompt), room = n + 1 + (size_t)tokens;
+    *ids = arena_alloc(a, sizeof **ids * room * (size_t)samples);
+    int have = (int)text_encode(text, "--prompt", prompt, n, *ids);
+    if (n == 0) (*ids)[have++] = text_start(text);
+    for (int b = 1; b < samples; b++)
+        memcpy(*ids + (long)b * (have + tokens), *ids,
+               sizeof **ids * (size_t)have);
+    return have + tokens;
+}
+
+static void put(const char *bytes, size_t n)
+{
+    if (fwrite(bytes, 1, n, stdout) != n)
+        die(EXIT_IO, "stdout: cannot write: %s", strerror(errno));
+}
+
+static void put_token(const Text *text, int id)
+{
+    char bytes[4];
+    put(bytes, (size_t)text_decode(text, id, bytes));
+}
+
+/* The samples are written side by side: the first is seen as it comes, the
+ * others when all are complete. */
+static void write_samples(Writer *w, const Text *text, int *ids, int length)
+{
+    static Tape tape;
+    put(prompt, strlen(prompt));
+    for (int t = length - tokens; t < length; t++) {
+        writer_next(&tape, w, ids, length, t);
+        put_token(text, ids[t]);
+    }
+    for (int b = 1; b < samples; b++) {
+        char line[32];
+        put(line, (size_t)snprintf(line, sizeof line, "\n--- sample %d\n",
+                                   b + 1));
+        put(prompt, strlen(prompt));
+        for (int t = length - tokens; t < length; t++)
+            put_token(text, ids[(long)b * length + t]);
+    }
+    put("\n", 1);
 }
 
 int main(int argc, char **argv)
 {
     static GPT model;
     static Text text;
-    static Tape tape;
     static Arena arena;
-    int have;
+    static Writer writer;
+    int *ids;
     thread_setup(argv);
     flags_parse(flags, "write text with a model that train has made", NULL,
                 argc, argv);
     if (threads) thread_limit(threads);
     load(&arena, &model, &text);
+    if (how.slide > model.config.context)
+        die(EXIT_USAGE, "--slide: at most the context of the model, %d, got "
+            "%d", model.config.context, how.slide);
 
-    int *ids = encode_prompt(&arena, &text, &have);
-    generate(&tape, &model, how, seed, ids, 1, have, have + tokens);
-    fputs(prompt, stdout);
-    for (int i = have; i < have + tokens; i++) {
-        char bytes[4] = "";
-        int n = text_decode(&text, ids[i], bytes);
-        fwrite(bytes, 1, (size_t)n, stdout);
-    }
-    putchar('\n');
-    if (fflush(stdout) || ferror(stdout))
+    int length = encode_prompt(&arena, &text, &ids);
+    writer_new(&writer, &arena, &model, how, seed, samples);
+    if (isatty(STDOUT_FILENO)) setvbuf(stdout, NULL, _IONBF, 0);
+    write_samples(&writer, &text, ids, length);
+    if (fflush(stdout))
         die(EXIT_IO, "stdout: cannot write: %s", strerror(errno));
     return 0;
 }
