@@ -24,22 +24,25 @@ static const Claim *const claims[] = {
 #include "claim_list.h"
 };
 enum { CLAIMS = sizeof claims / sizeof *claims };
+_Static_assert(SEEDS_MOST == 200, "the range of --seeds");
 
 static const char *out = "";
 static MapPlan plan = {.placements = "pre,post,peri,deepnorm",
                        .depths = "6,12,24,48", .warmups = "0,100,1000",
                        .steps = 1000, .rate = 3e-3};
 static Lab lab = {.data = "data/tinyshakespeare.txt"};
-static bool only_quick, only_training, list, json;
+static bool only_quick, with_training, list, json;
 static int threads;
 
 static const Flag flags[] = {
-    FLAG_BOOL("quick", NULL, &only_quick, "the claims at initialisation"),
-    FLAG_BOOL("train", NULL, &only_training, "the claims about training"),
+    FLAG_BOOL("quick", NULL, &only_quick, "only the claims at initialisation"),
+    FLAG_BOOL("train", NULL, &with_training,
+        "these and those about training (the default), and the text is needed"),
     FLAG_BOOL("list", NULL, &list, "list the claims and run none"),
     FLAG_BOOL("json", NULL, &json, "one JSON object for each claim"),
-    FLAG_INT("seeds", NULL, &lab.seeds, "[0,100]",
-        "initialisations to average over; 0: as many as a claim needs"),
+    FLAG_INT("seeds", NULL, &lab.seeds, "[0,200]",
+        "average over so many initialisations, where --list names a least "
+        "number; of fewer a claim is skipped. 0: as many as it needs"),
     FLAG_STRING("data", NULL, &lab.data, "where tiny Shakespeare is"),
     FLAG_INT("threads", NULL, &threads, "[0,1024]", "0: one for each core"),
     FLAG_STRING("out", "o", &out,
@@ -75,7 +78,7 @@ int main(int argc, char **argv)
     if (n && !strcmp(argv[1], "map")) return map(n - 1, argv + 2), 0;
     if (n && !strcmp(argv[1], "report")) return report(n - 1, argv + 2), 0;
     select_claims(chosen, n, argv + 1);
-    lab.data_wanted = flags_given(&lab.data);
+    lab.data_wanted = with_training || flags_given(&lab.data);
     if (isatty(STDERR_FILENO)) lab.progress = progress;
     double start = now();
     if (list) put_list(chosen);
@@ -117,8 +120,8 @@ static void report(int n, char **dirs)
     check_written();
 }
 
-/* The claims named on the command line, or all; of these the kinds that were
- * asked for. */
+/* The claims named on the command line, or all; of these the quick ones, if no
+ * others are wanted. */
 
 static int claim_named(const char *id)
 {
@@ -138,13 +141,12 @@ static void select_claims(bool chosen[CLAIMS], int n, char **ids)
     for (int i = 0; i < CLAIMS; i++) chosen[i] = n == 0;
     for (int i = 0; i < n; i++) chosen[claim_named(ids[i])] = true;
     for (int i = 0; i < CLAIMS; i++) {
-        bool wanted = claims[i]->kind == quick ? only_quick : only_training;
-        if (only_quick || only_training) chosen[i] &= wanted;
+        if (only_quick && !with_training) chosen[i] &= claims[i]->kind == quick;
         any |= chosen[i];
     }
     if (!any)
-        die(EXIT_USAGE, "none of the claims named is %s", only_quick
-            ? "--quick: they need training" : "--train: all are quick");
+        die(EXIT_USAGE, "none of the claims named is --quick: they need "
+            "training");
 }
 
 /* What is going on, on the terminal's last line; NULL wipes it. */
@@ -173,11 +175,13 @@ static void put_words(int left, const char *text)
 static void put_list(const bool chosen[CLAIMS])
 {
     for (int i = 0; i < CLAIMS; i++) {
+        const Claim *c = claims[i];
         if (!chosen[i]) continue;
-        printf("%-4s %-9s %s\n", claims[i]->id,
-               claims[i]->kind == quick ? "quick" : "training",
-               claims[i]->source);
-        put_words(15, claims[i]->claim);
+        printf("%-4s %-9s %s", c->id, c->kind == quick ? "quick" : "training",
+               c->source);
+        if (c->fewest) printf("; --seeds=%d or more", c->fewest);
+        putchar('\n');
+        put_words(15, c->claim);
     }
 }
 
@@ -201,7 +205,10 @@ static const char *threshold(const Measurement *m)
 
 static void put_measurement(const Measurement *m)
 {
-    printf("     %-44s %9.5g  %s", m->name, m->value, threshold(m));
+    printf("     %-44s %9.5g", m->name, m->value);
+    if (m->n && isfinite(m->error)) printf(" +- %.1g", m->error);
+    if (m->n) printf(" (%d seed%s)", m->n, m->n > 1 ? "s" : "");
+    printf("  claim: %s", threshold(m));
     if (m->seen) printf("  (seen: %s)", m->seen);
     if (verdict_of(m) != HOLDS)
         printf("  %s", verdict_names[verdict_of(m)]);
@@ -255,6 +262,8 @@ static void put_json(const Claim *c, Verdict verdict, double seconds)
         fputs(i ? ",{\"name\":" : "{\"name\":", stdout);
         json_write_string(stdout, m->name, strlen(m->name));
         put_number("value", m->value);
+        put_number("standard_error", m->n ? m->error : NAN);
+        printf(",\"seeds\":%d", m->n);
         put_number("low", m->low);
         put_number("high", m->high);
         printf(",\"holds\":%s", verdict_of(m) == HOLDS ? "true" : "false");

@@ -45,30 +45,43 @@ static double change(const char *placement, int L, int seed)
     return square;
 }
 
+static const double depth[] = {4, 8, 16, 32, 64};
+enum { DEPTHS = 5, POST = 0, PRE = DEPTHS, DEEPNORM = 2 * DEPTHS };
+
+static double slope(const double *square, int column)
+{
+    return exponent(DEPTHS, depth, square + column);
+}
+
+static double post_over_pre(const double *square, int i)
+{
+    return square[POST + i] / square[PRE + i];
+}
+
 static void c6(Lab *lab)
 {
     static const char *const name[] = {"post", "pre", "deepnorm"};
-    const double depth[] = {4, 8, 16, 32, 64};
-    double square[3][5] = {{0}};
-    int seeds = lab_seeds(lab, 8);
-    for (int p = 0; p < 3; p++)
-        for (int i = 0; i < 5; i++)
-            for (int seed = 1; seed <= seeds; seed++) {
-                lab_progress(lab, "%s, L = %g, seed %d of %d", name[p],
-                             depth[i], seed, seeds);
-                square[p][i] += change(name[p], (int)depth[i], seed) / seeds;
-            }
-    measured(lab, exponent(5, depth, square[0]), .8, INFINITY,
-             "Post-LN, a")->seen = "1.15";
-    measured(lab, exponent(5, depth, square[1]), -INFINITY, .55,
-             "Pre-LN, a")->seen = ".42";
-    measured(lab, exponent(5, depth, square[2]), -.65, -.35,
-             "DeepNorm, a")->seen = "-.5";
-    measured(lab, square[0][4] / square[1][4], 4, INFINITY,
-             "Post-LN over Pre-LN, L = 64")->seen = "9.2";
+    static Sample s;
+    s.n = lab_seeds(lab, 8);
+    for (int k = 0; k < 3 * DEPTHS; k++)
+        for (int seed = 1; seed <= s.n; seed++) {
+            const char *placement = name[k / DEPTHS];
+            int L = (int)depth[k % DEPTHS];
+            lab_progress(lab, "%s, L = %d, seed %d of %d", placement, L, seed,
+                         s.n);
+            s.x[seed - 1][k] = change(placement, L, seed);
+        }
+    measured_over(lab, estimate(&s, slope, POST), .8, INFINITY,
+                  "Post-LN, a")->seen = "1.15";
+    measured_over(lab, estimate(&s, slope, PRE), -INFINITY, .55,
+                  "Pre-LN, a")->seen = ".42";
+    measured_over(lab, estimate(&s, slope, DEEPNORM), -.65, -.35,
+                  "DeepNorm, a")->seen = "-.5";
+    measured_over(lab, estimate(&s, post_over_pre, DEPTHS - 1), 4, INFINITY,
+                  "Post-LN over Pre-LN, L = 64")->seen = "9.2";
 }
 
 const Claim claim_c6 = {"C6", quick,
     "jittering all weights by 1 % moves the output by ~ L^a (squared): a is 1 "
     "in Post-LN, below 1/2 in Pre-LN, -1/2 in DeepNorm",
-    "Liu et al. 2020 (Admin)", c6};
+    "Liu et al. 2020 (Admin)", c6, 4};

@@ -184,7 +184,7 @@ static void e1(Lab *lab)
 
 const Claim claim_e1 = {"E1", quick,
     "LayerNorm of [2,4,4,6] with eps 0 is [-sqrt 2, 0, 0, sqrt 2]",
-    "by hand", e1};
+    "by hand", e1, 0};
 
 /* ------------------------------------------------------------------------
  * E2  Pre-LN, y = x + F(LN(x)): what comes out of x = [1,3] if the branch
@@ -203,7 +203,7 @@ static void e2(Lab *lab)
 
 const Claim claim_e2 = {"E2", quick,
     "Pre-LN of x = [1,3] with F = [.5,-1] is [1.5,2], with F = 0 [1,3]",
-    "by hand", e2};
+    "by hand", e2, 0};
 
 /* ------------------------------------------------------------------------
  * E3  Post-LN, y = LN(x + F(x)), with the same numbers?
@@ -223,7 +223,7 @@ static void e3(Lab *lab)
 
 const Claim claim_e3 = {"E3", quick,
     "Post-LN of x = [1,3] with F = [.5,-1] is [-1,1]: mu 1.75, sigma .25",
-    "by hand", e3};
+    "by hand", e3, 0};
 
 /* ------------------------------------------------------------------------
  * E4  LN of a constant row, [5,5,5,5]: what happens with eps = 0, and with
@@ -258,7 +258,7 @@ static void e4(Lab *lab)
 
 const Claim claim_e4 = {"E4", quick,
     "LayerNorm of [5,5,5,5]: eps 0 is 0/0 and reported; eps 1e-5 gives 0, "
-    "and gradients times 1/sqrt(eps) = 316.2", "by hand", e4};
+    "and gradients times 1/sqrt(eps) = 316.2", "by hand", e4, 0};
 
 /* ------------------------------------------------------------------------
  * E5  y = x + F(x): what is dy/dx? And where F has learned nothing?
@@ -289,7 +289,7 @@ static void e5(Lab *lab)
 
 const Claim claim_e5 = {"E5", quick,
     "dy/dx of x + F(x) is 1 + dF/dx, and 1 where F has learned nothing",
-    "by hand", e5};
+    "by hand", e5, 0};
 
 /* ------------------------------------------------------------------------
  * E6  What is the Jacobian of LN, and what are its singular values?
@@ -392,7 +392,7 @@ static void e6(Lab *lab)
 
 const Claim claim_e6 = {"E6", quick,
     "the Jacobian of LayerNorm is g/sqrt(var + eps) (1 - 1/d - z z/d): d-2 "
-    "singular values 1/sigma, two zeros", "by hand", e6};
+    "singular values 1/sigma, two zeros", "by hand", e6, 0};
 
 /* ------------------------------------------------------------------------
  * E7  Two tokens have sigma^2 = 9 and sigma^2 = 0.25. By how much does LN
@@ -414,7 +414,7 @@ static void e7(Lab *lab)
 
 const Claim claim_e7 = {"E7", quick,
     "tokens with sigma^2 = 9 and .25 have gradients scaled by 1/3 and 2",
-    "by hand", e7};
+    "by hand", e7, 0};
 
 /* ------------------------------------------------------------------------
  * E8  Three layers whose branch always says b. What does the stream hold
@@ -446,7 +446,7 @@ static void e8(Lab *lab)
 
 const Claim claim_e8 = {"E8", quick,
     "three layers of a constant branch b: Pre-LN accumulates, x + n b; "
-    "Post-LN overwrites, [1,-1] each time", "by hand", e8};
+    "Post-LN overwrites, [1,-1] each time", "by hand", e8, 0};
 
 /* ------------------------------------------------------------------------
  * E9  All branches are 0. What does a stack of 48 layers compute, and one of
@@ -496,7 +496,7 @@ static void e9(Lab *lab)
 
 const Claim claim_e9 = {"E9", quick,
     "F = 0: a Pre-LN stack of any depth is the identity bit for bit, a "
-    "Post-LN stack returns LN(x)", "by hand", e9};
+    "Post-LN stack returns LN(x)", "by hand", e9, 0};
 
 /* ------------------------------------------------------------------------
  * E10  The Jacobian of n residual layers is the product of I + B_i, with B_i
@@ -556,4 +556,4 @@ static void e10(Lab *lab)
 
 const Claim claim_e10 = {"E10", quick,
     "|prod (I + B_i)| <= prod (1 + |B_i|) <= (1 + delta)^n; 1.02^48 = 2.587",
-    "by exact Jacobians", e10};
+    "by exact Jacobians", e10, 0};

@@ -10,39 +10,38 @@
  *                 with the depth at all */
 #include "setting.h"
 
-static double end_of_stream(Lab *lab, GPTConfig c, int seeds)
+static Estimate end_of_stream(Lab *lab, GPTConfig c, int seeds)
 {
     static Trial t;
-    double square = 0;
-    for (int seed = 1; seed <= seeds; seed++) {
+    static Sample s;
+    s.n = lab_seeds(lab, seeds);
+    for (int seed = 1; seed <= s.n; seed++) {
         lab_progress(lab, "%s, L = %d, seed %d of %d",
-                     placements[c.placement].name, c.layers, seed, seeds);
+                     placements[c.placement].name, c.layers, seed, s.n);
         c.seed = (uint64_t)seed;
         trial_new(&t, c, 4);
         t.tape.recording = false;
-        square += mean_square(trial_stream(&t)) / seeds;
+        s.x[seed - 1][0] = mean_square(trial_stream(&t));
         trial_free(&t);
     }
-    return square;
+    return estimate(&s, column_mean, 0);
 }
 
 static void c10(Lab *lab)
 {
     static const char *const seen[] = {"12.3", "25.3", "47", "90"};
     for (int i = 0, L = 6; i < 4; i++, L *= 2) {
-        double x = end_of_stream(lab, setting_r("peri", L, 1),
-                                 lab_seeds(lab, 4));
-        measured(lab, x, .8 * (1 + 2 * L), 1.2 * (1 + 2 * L),
-                 "peri, L = %d", L)->seen = seen[i];
+        Estimate x = end_of_stream(lab, setting_r("peri", L, 1), 4);
+        measured_over(lab, x, .8 * (1 + 2 * L), 1.2 * (1 + 2 * L),
+                      "peri, L = %d", L)->seen = seen[i];
     }
-    measured(lab, end_of_stream(lab, setting_r("lnscale", 100, 1),
-                                lab_seeds(lab, 2)), 1, 6,
-             "lnscale, L = 100")->seen = "4.8";
+    measured_over(lab, end_of_stream(lab, setting_r("lnscale", 100, 1), 4), 1,
+                  6, "lnscale, L = 100")->seen = "4.8";
     for (int L = 10; L <= 1000; L *= 10) {
         GPTConfig c = setting_r("pre", L, 1);
         c.init = INIT_FANIN, c.residual_scale = true;
-        measured(lab, end_of_stream(lab, c, L < 1000 ? lab_seeds(lab, 4) : 1),
-                 1, 1.6, "pre, fan-in / sqrt(2L), L = %d", L)
+        measured_over(lab, end_of_stream(lab, c, L < 1000 ? 4 : 2), 1, 1.6,
+                      "pre, fan-in / sqrt(2L), L = %d", L)
             ->seen = "1.35-1.43";
     }
 }
@@ -50,4 +49,4 @@ static void c10(Lab *lab)
 const Claim claim_c10 = {"C10", quick,
     "|x_L|^2 / d is 1 + 2L in peri, at most 6 at L = 100 in lnscale, and does "
     "not grow with depth in pre with output projections by 1/sqrt(2L)",
-    "Kim et al. 2025; Sun et al. 2025; Radford et al. 2019", c10};
+    "Kim et al. 2025; Sun et al. 2025; Radford et al. 2019", c10, 2};

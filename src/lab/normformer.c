@@ -9,32 +9,32 @@
  *      which a single seed gives within 20 %. */
 #include "setting.h"
 
-static double first_over_last(Lab *lab, bool residual_scale)
+static Estimate first_over_last(Lab *lab, bool residual_scale)
 {
     static Trial t;
-    double first = 0, last = 0;
-    int seeds = lab_seeds(lab, 32);
-    for (int seed = 1; seed <= seeds; seed++) {
+    static Sample s;
+    s.n = lab_seeds(lab, 32);
+    for (int seed = 1; seed <= s.n; seed++) {
         GPTConfig c = setting_r("pre", 24, seed);
         c.residual_scale = residual_scale;
         trial_new(&t, c, 4);
         trial_step(&t);
-        first += w2_gradient(&t, 1);
-        last += w2_gradient(&t, 24);
+        s.x[seed - 1][0] = w2_gradient(&t, 1);
+        s.x[seed - 1][1] = w2_gradient(&t, 24);
         trial_free(&t);
     }
-    return first / last;
+    return estimate(&s, first_over_second, 0);
 }
 
 static void c11(Lab *lab)
 {
-    measured(lab, first_over_last(lab, false), 4, INFINITY,
-             "Pre-LN, first over last |d W_2|")->seen = "5.1";
-    measured(lab, first_over_last(lab, true), 0, 1.5,
-             "... output projections by 1/sqrt(2L)")->seen = "1.27";
+    measured_over(lab, first_over_last(lab, false), 4, INFINITY,
+                  "Pre-LN, first over last |d W_2|")->seen = "5.1";
+    measured_over(lab, first_over_last(lab, true), 0, 1.5,
+                  "... output projections by 1/sqrt(2L)")->seen = "1.27";
 }
 
 const Claim claim_c11 = {"C11", quick,
     "Pre-LN is not even across depth: the first layer's W_2 has a larger "
     "gradient than the last one's; 1/sqrt(2L) evens it out",
-    "Shleifer et al. 2021 (NormFormer)", c11};
+    "Shleifer et al. 2021 (NormFormer)", c11, 16};

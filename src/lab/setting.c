@@ -70,6 +70,14 @@ void trial_r(Trial *t, const char *placement, int layers, int seed)
     trial_new(t, setting_r(placement, layers, seed), 4);
 }
 
+void joint_qkv(Trial *t)
+{
+    for (int i = 0; i < 2 * t->L; i += 2) {
+        Tensor *W = t->model.branch[i].in.W;
+        for (long k = 0; k < size(W); k++) W->data[k] *= sqrt((real)0.5);
+    }
+}
+
 void trial_free(Trial *t)
 {
     arena_free(&t->tape.arena);

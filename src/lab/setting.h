@@ -9,9 +9,12 @@
  *      B = 8, Adam (0.9, 0.98, 1e-8); no clipping, no decay, no schedule but
  *      the warmup
  *
- * Everywhere Xavier: W ~ N(0, 2/(in + out)), W_Q, W_K and W_V each for itself;
- * biases 0, gains 1. X and R have no text: x_0 ~ N(0, I), B = 4, the targets
- * are random; X's head is N(0, 1/d), R's the model's own. */
+ * Everywhere Xavier: W ~ N(0, 2/(in + out)); biases 0, gains 1. W_Q, W_K and
+ * W_V count as a matrix (d,d) each. PyTorch's nn.MultiheadAttention takes them
+ * as one, (d,3d), which is half the variance: a measurement with "W_QKV joint"
+ * in its name (C8, C9) is of that convention. X and R have no text:
+ * x_0 ~ N(0, I), B = 4, the targets are random; X's head is N(0, 1/d), R's the
+ * model's own. */
 #ifndef SETTING_H
 #define SETTING_H
 
@@ -36,6 +39,8 @@ GPTConfig setting_s(const char *placement, int layers, int seed);
 void trial_new(Trial *t, GPTConfig c, int B);
 void trial_x(Trial *t, const char *placement, int layers, int seed);
 void trial_r(Trial *t, const char *placement, int layers, int seed);
+/* W_QKV as if drawn by the joint convention, see above. */
+void joint_qkv(Trial *t);
 void trial_free(Trial *t);
 
 /* The stream after all layers, from x_0; with the final norm, where there is

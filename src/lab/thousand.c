@@ -39,4 +39,4 @@ static void c14(Lab *lab)
 const Claim claim_c14 = {"C14", quick,
     "1,000 layers: all is finite; the first W_2 has no gradient worth "
     "mentioning in Post-LN, and the last one's in DeepNorm",
-    "Wang et al. 2022 (DeepNet)", c14};
+    "Wang et al. 2022 (DeepNet)", c14, 0};

@@ -19,28 +19,56 @@ Verdict verdict_of(const Measurement *m)
          ? DIFFERS : FAILS;
 }
 
+static void too_few(const Claim *claim, Lab *lab)
+{
+    static char why[64];
+    snprintf(why, sizeof why, "too few seeds: its thresholds are for %d or "
+             "more", claim->fewest);
+    lab->skipped = why;
+}
+
 Verdict claim_run(const Claim *claim, Lab *lab)
 {
     Verdict worst = HOLDS;
     lab->n = 0;
     lab->skipped = NULL;
-    claim->run(lab);
+    if (lab->seeds && lab->seeds < claim->fewest) too_few(claim, lab);
+    else claim->run(lab);
     if (lab->skipped) return SKIPPED;
     for (int i = 0; i < lab->n; i++)
         if (verdict_of(&lab->m[i]) > worst) worst = verdict_of(&lab->m[i]);
     return lab->n ? worst : FAILS;
 }
 
+static Measurement *report(Lab *lab, Estimate e, double low, double high,
+                           const char *name, va_list args)
+{
+    CHECK(lab->n < MEASUREMENTS, "lab: %d measurements of a claim, no more",
+          MEASUREMENTS);
+    Measurement *m = &lab->m[lab->n++];
+    *m = (Measurement){.value = e.value, .low = low, .high = high,
+                       .error = e.error, .n = e.n};
+    vsnprintf(m->name, sizeof m->name, name, args);
+    return m;
+}
+
 Measurement *measured(Lab *lab, double value, double low, double high,
                       const char *name, ...)
 {
     va_list args;
-    CHECK(lab->n < MEASUREMENTS, "lab: %d measurements of a claim, no more",
-          MEASUREMENTS);
-    Measurement *m = &lab->m[lab->n++];
-    *m = (Measurement){.value = value, .low = low, .high = high};
     va_start(args, name);
-    vsnprintf(m->name, sizeof m->name, name, args);
+    Measurement *m = report(lab, (Estimate){.value = value}, low, high, name,
+                            args);
+    va_end(args);
+    return m;
+}
+
+Measurement *measured_over(Lab *lab, Estimate e, double low, double high,
+                           const char *name, ...)
+{
+    va_list args;
+    va_start(args, name);
+    Measurement *m = report(lab, e, low, high, name, args);
     va_end(args);
     return m;
 }

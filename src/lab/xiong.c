@@ -26,60 +26,73 @@
  * standard deviation of a quarter of d in each layer, and tokens do not help,
  * for they are alike after a few layers. So the seeds are many. */
 
+enum { C3_LAYERS = 16 };
+
 /* The mean square of what enters the norm of each MLP sublayer. */
-static void before_norm(const Trial *t, double *square, int seeds)
+static void before_norm(const Trial *t, double *square)
 {
     for (const Node *nd = t->tape.last; nd; nd = nd->prev)
         for (int l = 0; l < t->L; l++)
             if (nd->in[1] == t->model.branch[2 * l + 1].norm.g)
-                square[l] += mean_square(nd->in[0]) / seeds;
+                square[l] = mean_square(nd->in[0]);
 }
 
-static void growth(const Trial *t, double *grown, int seeds)
+static void growth(const Trial *t, double *grown)
 {
     Tensor **x = t->model.stream;
     for (int l = 0; l < t->L; l++)
-        grown[l] += (mean_square(x[2 * l + 2]) - mean_square(x[2 * l]))
-                  / seeds;
+        grown[l] = mean_square(x[2 * l + 2]) - mean_square(x[2 * l]);
 }
 
-static void extremes(Lab *lab, const double *x, int n, double low,
-                     double high, const char *seen, const char *what)
+static double lowest(const double *x, int column)
 {
-    double least = x[0], most = x[0];
-    for (int i = 1; i < n; i++)
-        least = fmin(least, x[i]), most = fmax(most, x[i]);
-    measured(lab, least, low, high, "%s, least", what)->seen = seen;
-    measured(lab, most, low, high, "%s, most", what)->seen = seen;
+    double y = x[column];
+    for (int i = 0; i < C3_LAYERS; i++) y = fmin(y, x[i]);
+    return y;
+}
+
+static double highest(const double *x, int column)
+{
+    double y = x[column];
+    for (int i = 0; i < C3_LAYERS; i++) y = fmax(y, x[i]);
+    return y;
+}
+
+static void extremes(Lab *lab, const Sample *s, double low, double high,
+                     const char *seen, const char *what)
+{
+    measured_over(lab, estimate(s, lowest, 0), low, high, "%s, least", what)
+        ->seen = seen;
+    measured_over(lab, estimate(s, highest, 0), low, high, "%s, most", what)
+        ->seen = seen;
 }
 
 static void c3(Lab *lab)
 {
-    enum { L = 16 };
     static Trial t;
-    double square[L] = {0}, grown[L] = {0};
-    int seeds = lab_seeds(lab, 200);
-    for (int seed = 1; seed <= seeds; seed++) {
-        lab_progress(lab, "seed %d of %d", seed, seeds);
-        trial_x(&t, "post", L, seed);
+    static Sample square, grown;
+    square.n = grown.n = lab_seeds(lab, SEEDS_MOST);
+    for (int seed = 1; seed <= square.n; seed++) {
+        lab_progress(lab, "seed %d of %d", seed, square.n);
+        trial_x(&t, "post", C3_LAYERS, seed);
         trial_stream(&t);
-        before_norm(&t, square, seeds);
+        before_norm(&t, square.x[seed - 1]);
         trial_free(&t);
-        trial_x(&t, "pre", L, seed);
+        trial_x(&t, "pre", C3_LAYERS, seed);
         trial_stream(&t);
-        growth(&t, grown, seeds);
+        growth(&t, grown.x[seed - 1]);
         trial_free(&t);
     }
-    extremes(lab, square, L, 1.42, 1.58, "1.49-1.53",
+    extremes(lab, &square, 1.42, 1.58, "1.49-1.53",
              "Post-LN, |x + F|^2 / d over 16 layers");
-    extremes(lab, grown, L, .5, 1.5, ".56-1.16",
+    extremes(lab, &grown, .5, 1.5, ".56-1.16",
              "Pre-LN, growth of |x|^2 / d in a layer");
 }
 
 const Claim claim_c3 = {"C3", quick,
     "what enters Post-LN's second norm has |x|^2 = 3d/2 at every depth; "
     "Pre-LN's stream grows by d/2 to 3d/2 a layer",
-    "Xiong et al. 2020, Lemma 2", c3};
+    "Xiong et al. 2020, Lemma 2", c3, SEEDS_MOST};
 
 static double last_w2(const char *placement, int L, int seed)
 {
@@ -91,69 +104,83 @@ static double last_w2(const char *placement, int L, int seed)
     return w2;
 }
 
+static const double depth[] = {4, 8, 16, 32, 64};
+
+static double slope(const double *w2, int column)
+{
+    return exponent(5, depth, w2 + column);
+}
+
 static void c4(Lab *lab)
 {
-    const double depth[] = {4, 8, 16, 32, 64};
-    double post[5] = {0}, pre[5] = {0};
-    int seeds = lab_seeds(lab, 16);
+    static Sample post, pre;
+    post.n = pre.n = lab_seeds(lab, 16);
     for (int i = 0; i < 5; i++)
-        for (int seed = 1; seed <= seeds; seed++) {
-            lab_progress(lab, "L = %g, seed %d of %d", depth[i], seed, seeds);
-            post[i] += last_w2("post", (int)depth[i], seed) / seeds;
-            pre[i] += last_w2("pre", (int)depth[i], seed) / seeds;
+        for (int seed = 1; seed <= post.n; seed++) {
+            lab_progress(lab, "L = %g, seed %d of %d", depth[i], seed, post.n);
+            post.x[seed - 1][i] = last_w2("post", (int)depth[i], seed);
+            pre.x[seed - 1][i] = last_w2("pre", (int)depth[i], seed);
         }
-    measured(lab, exponent(5, depth, post), -.2, .3,
-             "Post-LN, |d W_2| ~ L^a: a")->seen = ".15";
-    measured(lab, exponent(5, depth, pre), -.62, -.40,
-             "Pre-LN, |d W_2| ~ L^a: a")->seen = "-.51";
+    measured_over(lab, estimate(&post, slope, 0), -.2, .3,
+                  "Post-LN, |d W_2| ~ L^a: a")->seen = ".15";
+    measured_over(lab, estimate(&pre, slope, 0), -.62, -.40,
+                  "Pre-LN, |d W_2| ~ L^a: a")->seen = "-.51";
 }
 
 const Claim claim_c4 = {"C4", quick,
     "the gradient of the last W_2 does not depend on the depth in Post-LN, "
-    "and falls like L^-1/2 in Pre-LN", "Xiong et al. 2020, Theorem 1", c4};
+    "and falls like L^-1/2 in Pre-LN", "Xiong et al. 2020, Theorem 1", c4, 8};
 
-typedef struct { double norm, add, layer; } Gains;
+enum { NORM, ADD, LAYER };
 
-/* Means over layers and seeds. layer: |d x_l-1| / |d x_l|, the geometric
- * mean over layers, which is (|d x_0| / |d x_L|)^(1/L). */
-static Gains gains(int L, int seeds)
+/* Means over layers. LAYER: |d x_l-1| / |d x_l|, the geometric mean over
+ * layers, which is (|d x_0| / |d x_L|)^(1/L). */
+static void gains(int L, Sample *s)
 {
     static Trial t;
-    Gains g = {0};
-    for (int seed = 1; seed <= seeds; seed++) {
+    for (int seed = 1; seed <= s->n; seed++) {
+        double *gain = s->x[seed - 1];
         trial_x(&t, "post", L, seed);
         trial_step(&t);
         const ProbeRow *row = t.probe->row;
+        gain[NORM] = gain[ADD] = 0;
         for (int l = 0; l < L; l++) {
-            g.norm += row[2 * l + 1].gain_norm / (L * seeds);
-            g.add += row[2 * l + 1].gain_add / (L * seeds);
+            gain[NORM] += row[2 * l + 1].gain_norm / L;
+            gain[ADD] += row[2 * l + 1].gain_add / L;
         }
         real net = (real)(row[0].grad / row[2 * L].grad);
-        g.layer += (double)kexp(klog(net) / (real)L) / seeds;
+        gain[LAYER] = (double)kexp(klog(net) / (real)L);
         trial_free(&t);
     }
-    return g;
+}
+
+static double norm_times_add(const double *gain, int column)
+{
+    return gain[column + NORM] * gain[column + ADD];
 }
 
 static void c5(Lab *lab)
 {
+    static Sample s;
     double norm = sqrt(2 / 3.), add = sqrt(3 / 2.);
-    int seeds = lab_seeds(lab, 8);
+    s.n = lab_seeds(lab, 8);
     for (int L = 6; L <= 24; L *= 2) {
         lab_progress(lab, "L = %d", L);
-        Gains g = gains(L, seeds);
-        measured(lab, g.norm, norm * .97, norm * 1.03,
-                 "L = %d: gain of the norm", L)->seen = ".812-.821";
-        measured(lab, g.add, add * .97, add * 1.03,
-                 "L = %d: gain of the add", L)->seen = "1.218-1.220";
-        measured(lab, g.norm * g.add, .97, 1.03,
-                 "L = %d: their product", L);
-        measured(lab, g.layer, .85, 1.05,
-                 "L = %d: of a whole layer", L)->seen = ".91-.96";
+        gains(L, &s);
+        measured_over(lab, estimate(&s, column_mean, NORM), norm * .97,
+                      norm * 1.03, "L = %d: gain of the norm", L)
+            ->seen = ".812-.821";
+        measured_over(lab, estimate(&s, column_mean, ADD), add * .97,
+                      add * 1.03, "L = %d: gain of the add", L)
+            ->seen = "1.218-1.220";
+        measured_over(lab, estimate(&s, norm_times_add, 0), .97, 1.03,
+                      "L = %d: their product", L);
+        measured_over(lab, estimate(&s, column_mean, LAYER), .85, 1.05,
+                      "L = %d: of a whole layer", L)->seen = ".91-.96";
     }
 }
 
 const Claim claim_c5 = {"C5", quick,
     "Post-LN's second norm multiplies the gradient by sqrt(2/3) and the add "
     "by sqrt(3/2): they cancel, it does not decay like (2/3)^(L/2)",
-    "Xiong et al. 2020, who expect the decay", c5};
+    "Xiong et al. 2020, who expect the decay", c5, 2};

@@ -76,7 +76,7 @@ static void c2(Lab *lab)
 const Claim claim_c2 = {"C2", quick,
     "zero-init output projections, Pre-LN, 48 layers: the stack is the "
     "identity; W_O and W_2 move first, and then all",
-    "Zhang et al. 2019 (Fixup); Goyal et al. 2017", c2};
+    "Zhang et al. 2019 (Fixup); Goyal et al. 2017", c2, 0};
 
 /* Into w2[l - 1]: |d W_2| of each layer. */
 static void zeroed(const char *placement, int seed, double *w2)
@@ -105,4 +105,4 @@ static void c18(Lab *lab)
 const Claim claim_c18 = {"C18", quick,
     "zero-init output projections under an output norm are a trap: the first "
     "gradient of W_2 is 1/sqrt(eps) = 316 times Pre-LN's",
-    "E4, in a model", c18};
+    "E4, in a model", c18, 0};
