@@ -53,6 +53,12 @@ typedef struct {
     const char *const *row, *const *column;     /* their names */
     const double *value;
     bool log;                                   /* of the colours */
+    double low, high;           /* they are for these; low < high fails: for
+                                   the least and most there is */
+    const char *hole;           /* written where there is one, or NULL */
+    const ChartLevel *mark;     /* (nmark) beside the bar of colours, for its
+                                   ticks */
+    int nmark;
 } ChartMap;
 
 void chart_map(FILE *f, const ChartMap *m);

@@ -404,8 +404,8 @@ static int shade(const Map *p, int i, int k)
 {
     double v = cell(p, i, k);
     if (!drawn(&p->scale, v)) return SHADES;
-    int n = (int)(place(&p->scale, v) * SHADES);
-    return n < 0 ? 0 : n < SHADES ? n : SHADES - 1;
+    int n = (int)(fmin(fmax(place(&p->scale, v), 0), 1) * SHADES);
+    return n < SHADES ? n : SHADES - 1;
 }
 
 /* The cells of a shade are one path: a tenth of what a rectangle for each
@@ -450,6 +450,16 @@ static void put_numbers(const Map *p)
         }
 }
 
+static void put_holes(const Map *p)
+{
+    for (int i = 0; p->m->hole && i < p->rows; i++)
+        for (int k = 0; k < p->columns; k++)
+            if (shade(p, i, k) == SHADES)
+                label(p->f, p->left + (k + 0.5) * p->w,
+                      p->top + (i + 0.5) * p->h + 4, "middle", "",
+                      p->m->hole);
+}
+
 /* Names of rows and columns, as many as there is room for. */
 static void put_names(const Map *p)
 {
@@ -481,14 +491,15 @@ static void put_bar(const Map *p)
                 "\n", x, p->top + height * (SHADES - 1 - s) / SHADES, BAR,
                 height / SHADES + 0.5);
     }
-    int n = ticks(&p->scale, tick);
+    int n = p->m->mark ? p->m->nmark : ticks(&p->scale, tick);
     for (int i = 0; i < n; i++) {
-        double y = p->top + height * (1 - place(&p->scale, tick[i]));
+        double at = p->m->mark ? p->m->mark[i].y : tick[i];
+        double y = p->top + height * (1 - place(&p->scale, at));
         if (y > last - LINE) continue;          /* no room */
         last = y;
         line(p->f, "frame", x + BAR, y, x + BAR + 3, y);
         label(p->f, x + BAR + 6, y + 4, "start", "",
-              number(tick[i], 6, text));
+              p->m->mark ? p->m->mark[i].name : number(at, 6, text));
     }
     label(p->f, WIDTH - EDGE, p->top - 10, "end", "", p->m->unit);
 }
@@ -502,7 +513,9 @@ void chart_map(FILE *f, const ChartMap *m)
     p.w = (WIDTH - p.left - 2 * EDGE - BAR - NUMBERS) / fmax(p.columns, 1);
     p.h = fmin((double)PLOT / fmax(p.rows, 1), 26);
     for (int i = 0; i < p.rows; i++)
-        for (int k = 0; k < p.columns; k++) widen(&p.scale, cell(&p, i, k));
+        for (int k = 0; k < p.columns; k++)
+            if (!(m->low < m->high)) widen(&p.scale, cell(&p, i, k));
+    if (m->low < m->high) p.scale.low = m->low, p.scale.high = m->high;
     settle(&p.scale);
     begin(f, "map", m->title, p.top + p.rows * p.h + 42);
     fprintf(f, "<g data-rows=\"%d\" data-columns=\"%d\" data-low=\"%.6g\" "
@@ -511,6 +524,7 @@ void chart_map(FILE *f, const ChartMap *m)
     for (int s = 0; s <= SHADES; s++) put_shade_cells(&p, s);
     fputs("</g>\n", f);
     put_numbers(&p);
+    put_holes(&p);
     put_names(&p);
     put_bar(&p);
     fputs("</svg>\n", f);

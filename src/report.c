@@ -506,7 +506,7 @@ static void put_map(Page *p, const RunLog *r, const View *v, int n)
         rows++;
     }
     chart_map(p->f, &(ChartMap){v->title, "sublayer", "step", v->unit, rows,
-              columns, row, column, value, v->log});
+              columns, row, column, value, v->log, 0, 0, NULL, NULL, 0});
 }
 
 static void put_depth(Page *p, const RunLog *r, const View *v, int n)

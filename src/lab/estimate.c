@@ -24,14 +24,14 @@ static void means(const Sample *s, int without, double *mean)
 /*     error^2 = (n-1)/n sum_i (f_i - mean f)^2,   f_i: f without seed i */
 Estimate estimate(const Sample *s, Statistic *f, int column)
 {
-    double mean[COLUMNS_MOST], each[SEEDS_MOST], middle = 0, square = 0;
+    double mean[COLUMNS_MOST], each[SEEDS_MOST] = {0}, middle = 0, square = 0;
     int n = s->n;
-    for (int i = 0; i < n && n > 1; i++) {
+    for (int i = 0; i < n; i++) {
         means(s, i, mean);
         each[i] = f(mean, column);
         middle += each[i] / n;
     }
-    for (int i = 0; i < n && n > 1; i++)
+    for (int i = 0; i < n; i++)
         square += (each[i] - middle) * (each[i] - middle);
     means(s, -1, mean);
     return (Estimate){f(mean, column),

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,11 +15,12 @@
 enum { MOST = 8, CELLS = 2 * MOST * MOST * MOST };
 
 /* One model of the grid. `key` is the line it leaves, up to its loss: by that
- * it is found again. */
+ * it is found again, so all that the loss depends on is in it. What train_on
+ * does is "recipe": who changes that gives it another name. */
 typedef struct {
     GPTConfig model;
     int warmup;
-    char key[160];
+    char key[320];
     double loss;                /* NaN: not yet, or diverged */
     bool done;
 } Cell;
@@ -82,14 +84,17 @@ static void cell_new(Cell *c, const MapPlan *plan, const Text *text,
 {
     c->model = (GPTConfig){.layers = depth, .width = 32, .heads = 4,
                            .context = MAP_CONTEXT, .placement = placement,
-                           .zero_init = zero, .seed = 1};
+                           .zero_init = zero, .init = INIT_XAVIER,
+                           .seed = 1};
     c->warmup = warmup;
     c->loss = NAN;
     snprintf(c->key, sizeof c->key, "{\"placement\":\"%s\",\"layers\":%d,"
-             "\"warmup\":%d,\"zero_init\":%s,\"steps\":%d,\"lr\":%.9g,"
-             "\"corpus\":\"%.8s\",\"loss\":", placements[placement].name,
-             depth, warmup, zero ? "true" : "false", plan->steps, plan->rate,
-             text->sha256);
+             "\"warmup\":%d,\"zero_init\":%s,\"width\":%d,\"heads\":%d,"
+             "\"context\":%d,\"init\":\"xavier\",\"seed\":%d,\"recipe\":\"S\","
+             "\"steps\":%d,\"lr\":%.9g,\"corpus\":\"%.16s\",\"loss\":",
+             placements[placement].name, depth, warmup, zero ? "true" : "false",
+             c->model.width, c->model.heads, c->model.context,
+             (int)c->model.seed, plan->steps, plan->rate, text->sha256);
 }
 
 /* Rows: placements, without and with zero-init (of gates there is no other).
@@ -122,7 +127,7 @@ static void grid_new(Map *m, const MapPlan *plan, const Text *text,
  * follows is one that a killed run did not finish: none. */
 static long read_log(Map *m, const char *path)
 {
-    char line[256];
+    char line[512];
     long whole = 0;
     FILE *f = fopen(path, "r");
     while (f && fgets(line, sizeof line, f)) {
@@ -160,35 +165,81 @@ static void open_log(Map *m, const char *out, const char *path)
         die(EXIT_CANTCREATE, "%s: cannot write: %s", path, strerror(errno));
 }
 
-static void draw(const Map *m, const MapPlan *plan, const char *path)
+/* The scale of the colours is that of the text, so that two maps of it can be
+ * compared: from its entropy, or where that is not known the best model, to
+ * knowing single characters. */
+static void draw(const Map *m, const MapPlan *plan, const Text *text, FILE *f)
 {
-    double value[CELLS];
+    double value[CELLS], best = text->bigram;
+    bool whole = true;
+    char title[96];
+    for (int i = 0; i < m->rows * m->columns; i++) {
+        value[i] = m->cell[i].loss;
+        whole &= isfinite(value[i]);
+        best = fmin(best, value[i]);
+    }
+    snprintf(title, sizeof title, "Validation loss after %d steps, lr %g",
+             plan->steps, plan->rate);
+    if (text->entropy > 0) best = text->entropy;
+    ChartLevel mark[] = {{text->entropy > 0 ? "entropy" : "best", best},
+                         {"bigram", text->bigram}, {"unigram", text->unigram}};
+    chart_map(f, &(ChartMap){
+        title, "placement", whole ? "layers, warmup (one seed a cell)"
+                          : "layers, warmup (one seed a cell; x: diverged)",
+        "nats", m->rows, m->columns, m->row, m->column, value, false, best,
+        text->unigram, "x", mark, 3});
+}
+
+static void put_table(const Map *m, const MapPlan *plan, const Text *text,
+                      FILE *f)
+{
+    fprintf(f, "validation loss, nats per character, after %d steps; one seed "
+            "a cell; columns:\nlayers, warmup. Single characters: %.3f, pairs "
+            "of them: %.3f", plan->steps, text->unigram, text->bigram);
+    if (text->entropy > 0) fprintf(f, ", entropy: %.3f", text->entropy);
+    fprintf(f, "\n\n%-16s", "");
+    for (int k = 0; k < m->columns; k++) fprintf(f, " %9s", m->column[k]);
+    fputc('\n', f);
+    for (int i = 0; i < m->rows * m->columns; i++) {
+        if (i % m->columns == 0) fprintf(f, "%-16s", m->row[i / m->columns]);
+        if (isfinite(m->cell[i].loss)) fprintf(f, " %9.4g", m->cell[i].loss);
+        else fprintf(f, " %9s", "diverged");
+        if (i % m->columns == m->columns - 1) fputc('\n', f);
+    }
+    for (int w = 0; w < m->nw; w++)
+        if (m->warmup[w] >= plan->steps)
+            fprintf(f, "The warmup of %d is not over after %d steps.\n",
+                    m->warmup[w], plan->steps);
+}
+
+/* A file that is opened to be written, and closed when it is. */
+static FILE *file_new(const char *path)
+{
     FILE *f = fopen(path, "w");
     if (!f) die(EXIT_CANTCREATE, "%s: cannot write: %s", path,
                 strerror(errno));
-    for (int i = 0; i < m->rows * m->columns; i++) value[i] = m->cell[i].loss;
-    char title[96];
-    snprintf(title, sizeof title, "Validation loss after %d steps, lr %g",
-             plan->steps, plan->rate);
-    chart_map(f, &(ChartMap){title, "placement", "layers, warmup", "nats",
-                             m->rows, m->columns, m->row, m->column, value,
-                             false});
+    return f;
+}
+
+static void file_done(FILE *f, const char *path)
+{
     if (fflush(f) || ferror(f) || fclose(f))
         die(EXIT_IO, "%s: cannot write: %s", path, strerror(errno));
 }
 
-static void put_table(const Map *m, const Text *text)
+static void publish(const Map *m, const MapPlan *plan, const Text *text,
+                    Arena *a)
 {
-    printf("validation loss, nats per character; columns: layers, warmup. "
-           "Single\ncharacters: %.3f, pairs of them: %.3f.\n\n%-16s",
-           text->unigram, text->bigram, "");
-    for (int k = 0; k < m->columns; k++) printf(" %9s", m->column[k]);
-    putchar('\n');
-    for (int i = 0; i < m->rows * m->columns; i++) {
-        if (i % m->columns == 0) printf("%-16s", m->row[i / m->columns]);
-        printf(" %9.3f", m->cell[i].loss);
-        if (i % m->columns == m->columns - 1) putchar('\n');
-    }
+    const char *svg = path_of(a, plan->out, "map.svg");
+    const char *table = path_of(a, plan->out, "map.txt");
+    FILE *f = file_new(svg);
+    draw(m, plan, text, f);
+    file_done(f, svg);
+    f = file_new(table);
+    put_table(m, plan, text, f);
+    file_done(f, table);
+    put_table(m, plan, text, stdout);
+    printf("wrote %s and %s\n", svg, table);
 }
 
 /* -- the work ----------------------------------------------------------- */
@@ -216,12 +267,24 @@ static int by_depth(const void *a, const void *b)
     return depth ? depth : (x > y) - (x < y);
 }
 
+/* Models end in an order of their own: `nth` is of those that are done. */
+static void put_done(const Cell *c, int nth, int n, double seconds)
+{
+    printf("%4d of %d, %5.0f s: %s%s, %d layers, warmup %d: ", nth, n, seconds,
+           placements[c->model.placement].name,
+           c->model.zero_init ? ", zero-init" : "", c->model.layers,
+           c->warmup);
+    if (isfinite(c->loss)) printf("%.4g\n", c->loss);
+    else puts("diverged");
+    fflush(stdout);
+}
+
 void map_draw(Lab *lab, const MapPlan *plan, const Text *text)
 {
     static Map m;
     static Cell *todo[CELLS];
     const char *log = path_of(&lab->arena, plan->out, "map.jsonl");
-    const char *svg = path_of(&lab->arena, plan->out, "map.svg");
+    atomic_int done = 0;
     int n = 0;
     grid_new(&m, plan, text, &lab->arena);
     open_log(&m, plan->out, log);
@@ -235,16 +298,9 @@ void map_draw(Lab *lab, const MapPlan *plan, const Text *text)
     #pragma omp parallel for schedule(dynamic)
     for (int i = 0; i < n; i++) {
         train_cell(lab, &m, todo[i], plan, text);
-        const Cell *c = todo[i];
-        printf("%4d of %d, %5.0f s: %s%s, %d layers, warmup %d: %.3f\n", i + 1,
-               n, now() - start, placements[c->model.placement].name,
-               c->model.zero_init ? ", zero-init" : "", c->model.layers,
-               c->warmup, c->loss);
-        fflush(stdout);
+        put_done(todo[i], 1 + atomic_fetch_add(&done, 1), n, now() - start);
     }
     if (ferror(m.log) || fclose(m.log))
         die(EXIT_IO, "%s: cannot write: %s", log, strerror(errno));
-    draw(&m, plan, svg);
-    put_table(&m, text);
-    printf("wrote %s\n", svg);
+    publish(&m, plan, text, &lab->arena);
 }

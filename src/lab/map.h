@@ -12,14 +12,15 @@
 enum { MAP_CONTEXT = 32 };
 
 typedef struct {
-    const char *out;            /* directory of map.jsonl and map.svg */
+    const char *out;            /* directory of map.jsonl, map.svg, map.txt */
     const char *placements, *depths, *warmups;  /* lists, as "6,12,24,48" */
     int steps;
     double rate;
 } MapPlan;
 
 /* Trains what OUT/map.jsonl has not yet, a line for each model that is done,
- * on as many threads as there are; draws OUT/map.svg and prints the table.
+ * on as many threads as there are; draws OUT/map.svg, prints the table and
+ * writes it to OUT/map.txt.
  * EXIT_USAGE: a list that is none. EXIT_CANTCREATE, EXIT_IO: the files. */
 void map_draw(Lab *lab, const MapPlan *plan, const Text *text);
 
