@@ -64,7 +64,8 @@ refused 64 "samples" sample --samples=0
 refused 64 "E1 E2" lab C1
 refused 64 "C18" lab E1 c77
 refused 64 "training" lab --quick C12
-refused 64 "quick" lab --train e1
+refused 66 "no-such" lab --train --data=no-such C12
+refused 64 "seeds" lab --seeds=201 e1
 refused 64 "--quick" lab --quik
 refused 66 "no-such" lab --data=no-such C12
 refused 64 "name the directories" lab report
@@ -200,11 +201,20 @@ check "probe --svg" $?
     grep -qF 'wrote two.html' log
 check "lab report run second: $(tail -n 1 log)" $?
 
+# Of too few seeds there is no verdict, and no failure.
+"$top/lab" --seeds=1 C3 C11 E1 > log 2>&1 &&
+    grep -q '1 hold, 0 differ, 0 fail, 2 skipped' log
+check "lab --seeds=1: $(tail -n 1 log)" $?
+"$top/lab" --list C3 | grep -q 'seeds=200' && ! "$top/lab" --list E1 |
+    grep -q seeds
+check "lab --list says which claims take --seeds" $?
+
 # A map that was killed: what is done is not done again, what was being
 # written is not taken, and in the end the lines are those of a quiet run.
 map="--data=builtin:5000 --placements=pre,post --depths=1,2 --warmups=0,5"
 "$top/lab" map $map --steps=20 --out=quiet > log 2>&1 &&
-    [ "$(grep -c . quiet/map.jsonl)" -eq 16 ] && grep -q '</svg>' quiet/map.svg
+    [ "$(grep -c . quiet/map.jsonl)" -eq 16 ] &&
+    grep -q '</svg>' quiet/map.svg && grep -q 'pre, zero' quiet/map.txt
 check "lab map: $(tail -n 1 log)" $?
 sort quiet/map.jsonl > quiet.txt
 for threads in 1 2; do

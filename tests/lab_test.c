@@ -18,7 +18,7 @@ enum { CLAIMS = sizeof claims / sizeof *claims };
 static Verdict verdict(void (*run)(Lab *))
 {
     static Lab lab;
-    Claim claim = {"T", quick, "a claim", "a test", run};
+    Claim claim = {"T", quick, "a claim", "a test", run, 0};
     return claim_run(&claim, &lab);
 }
 
@@ -66,6 +66,44 @@ TEST(a_claim_holds_if_all_that_was_measured_is_where_it_says)
     EXPECT(verdict(moved_claim) == FAILS, "and no longer there");
     EXPECT(verdict(skipped_claim) == SKIPPED, "skipped");
     EXPECT(verdict(true_claim) == HOLDS, "nothing is left of the one before");
+}
+
+/* sd / sqrt n of a mean, by hand: 1, 2, 3, 6 have mean 3 and variance 14/3.
+ * And the ratio of two columns, the second of which does not vary. */
+TEST(the_error_of_a_mean)
+{
+    static Sample s = {4, {{1, 2}, {2, 2}, {3, 2}, {6, 2}}};
+    Estimate mean = estimate(&s, column_mean, 0);
+    Estimate ratio = estimate(&s, first_over_second, 0);
+    double error = sqrt(14 / 3. / 4);
+    EXPECT(fabs(mean.value - 3) < 1e-12 && mean.n == 4, "%g", mean.value);
+    EXPECT(fabs(mean.error - error) < 1e-12, "%.17g", mean.error);
+    EXPECT(fabs(ratio.value - 1.5) < 1e-12, "%g", ratio.value);
+    EXPECT(fabs(ratio.error - error / 2) < 1e-12, "%.17g", ratio.error);
+    s.n = 1;
+    EXPECT(isnan(estimate(&s, column_mean, 0).error), "one seed has none");
+}
+
+TEST(the_error_of_a_median)
+{
+    double odd[] = {9, 1, 8, 2, 7, 3, 6, 4, 5}, even[] = {4, 1, 3, 2}, one = 7;
+    Estimate e = median(9, odd);
+    EXPECT(e.value == 5 && e.n == 9, "%g of %d", e.value, e.n);
+    EXPECT(e.error == 2, "3 to 7, got %g", 2 * e.error);
+    EXPECT(median(4, even).value == 2.5, "between the two");
+    EXPECT(median(1, &one).value == 7 && isnan(median(1, &one).error), "one");
+}
+
+TEST(too_few_seeds_are_no_verdict)
+{
+    static Lab lab = {.seeds = 3};
+    Claim claim = {"T", quick, "a claim", "a test", false_claim, 4};
+    EXPECT(claim_run(&claim, &lab) == SKIPPED && lab.n == 0
+           && strstr(lab.skipped, "4 or more"), "3 of 4");
+    lab.seeds = 4;
+    EXPECT(claim_run(&claim, &lab) == FAILS, "4 of 4");
+    lab.seeds = 0;
+    EXPECT(claim_run(&claim, &lab) == FAILS, "as many as it needs");
 }
 
 TEST(every_claim_has_an_id_of_its_own_and_a_source)

@@ -208,7 +208,7 @@ TEST(a_map_has_its_numbers_its_holes_and_its_bar)
     const double value[] = {0.001, 1000, 0, NAN};
     FILE *f = tmpfile();
     chart_map(f, &(ChartMap){"t&t", "placement", "layers", "nats", 2, 2, row,
-              column, value, .log = true});
+              column, value, true, 0, 0, NULL, NULL, 0});
     const char *svg = all_of(f);
     HAS(svg, "<title>t&amp;t</title>");
     HAS(svg, "data-low=\"0.001\" data-high=\"1000\"");

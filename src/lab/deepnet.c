@@ -59,4 +59,5 @@ static void c7(Lab *lab)
 
 const Claim claim_c7 = {"C7", quick,
     "DeepNorm: the gradient of W_2 is the same at every layer, and its size "
-    "times sqrt L the same at every depth", "Wang et al. 2022 (DeepNet)", c7, 2};
+    "times sqrt L the same at every depth", "Wang et al. 2022 (DeepNet)", c7,
+    2};

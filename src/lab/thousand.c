@@ -42,7 +42,7 @@ static bool first_and_last(const char *placement, int L, int seed, double *x)
 static void deep(Lab *lab, const char *placement, int L, Sample *s)
 {
     bool finite = true;
-    s->n = lab_seeds(lab, L < 1000 ? 8 : 3);
+    s->n = lab_seeds(lab, 3000 / L);
     for (int seed = 1; seed <= s->n; seed++) {
         lab_progress(lab, "%s, L = %d, seed %d of %d", placement, L, seed,
                      s->n);
@@ -52,19 +52,31 @@ static void deep(Lab *lab, const char *placement, int L, Sample *s)
              placement, L);
 }
 
-/* A ratio of 1e-3 at 1,000 layers, and the line from 1 to there. */
-static void c14(Lab *lab)
+static void post(Lab *lab)
 {
     static const int depth[] = {100, 300, 500, 1000};
     static Sample s;
+    Estimate e[4];
     for (int i = 0; i < 4; i++) {
         deep(lab, "post", depth[i], &s);
-        measured_over(lab, estimate(&s, column_mean, DECADES), -INFINITY,
-                      -3 * depth[i] / 1000., "... log10 of first over last "
-                      "|d W_2|")->seen = depth[i] == 1000 ? "-4.4" : NULL;
+        e[i] = estimate(&s, column_mean, DECADES);
+        measured_over(lab, e[i], -INFINITY, depth[i] < 1000 ? 0 : -3,
+                      "... log10 of first over last |d W_2|")
+            ->seen = depth[i] == 1000 ? "-4.4" : NULL;
     }
-    for (int i = 0; i < 4; i++) {
-        if (depth[i] == 500) continue;
+    Estimate slope = {(e[3].value - e[1].value) / 7,
+                      sqrt(e[3].error * e[3].error + e[1].error * e[1].error)
+                      / 7, e[3].n};
+    measured_over(lab, slope, -INFINITY, -.3,
+                  "post, decades per 100 layers, 300 to 1,000");
+}
+
+static void c14(Lab *lab)
+{
+    static const int depth[] = {100, 300, 1000};
+    static Sample s;
+    post(lab);
+    for (int i = 0; i < 3; i++) {
         deep(lab, "deepnorm", depth[i], &s);
         measured_over(lab, estimate(&s, first_over_second, FIRST), .95, 1.05,
                       "... first over last |d W_2|")->seen = "1.0";

@@ -5,7 +5,9 @@
  *     it reads a normalised x, |x|^2 = d, and half of it survives the ReLU:
  *         |x + F(x)|^2 = d + d/2 = 3d/2       before the second norm,
  *     at every depth, for the norm begins each sublayer anew. In Pre-LN what
- *     is added stays: the stream grows by d/2 to 3d/2 a layer.
+ *     is added stays: the stream grows by d/2 to 3d/2 a layer. So Post-LN's
+ *     sigma is the same everywhere: where the theory has gradients that differ
+ *     from layer to layer it is by the number of norms on their way.
  *
  * C4  Theorem 1. The gradient of the last layer's W_2 is bounded by
  *         Post-LN   O(d sqrt(ln d))
@@ -90,8 +92,9 @@ static void c3(Lab *lab)
 }
 
 const Claim claim_c3 = {"C3", quick,
-    "what enters Post-LN's second norm has |x|^2 = 3d/2 at every depth; "
-    "Pre-LN's stream grows by d/2 to 3d/2 a layer",
+    "what enters Post-LN's second norm has |x|^2 = 3d/2 at every depth (layers "
+    "differ by the number of norms behind them, not by their sigma); Pre-LN's "
+    "stream grows by d/2 to 3d/2 a layer",
     "Xiong et al. 2020, Lemma 2", c3, SEEDS_MOST};
 
 static double last_w2(const char *placement, int L, int seed)
