@@ -135,20 +135,13 @@ def check_tokenizer(what, folder):
     return tokenizer
 
 
-def check_readme(what, folder, prompt, wanted, model, ids):
-    program = Path(folder).parent / "carry.py"
+def check_readme(what, folder, prompt, wanted):
+    program = folder.parent / "carry.py"
     section = Path("README.md").read_text().split("## Into PyTorch")[1]
     source = re.search(r"```python\n(.*?)```", section, re.S).group(1)
     program.write_text(source)
-    loss, text = run(sys.executable, program, folder, prompt,
-                     GREEDY).split("\n", 1)
-    with torch.no_grad():
-        batch = torch.tensor([ids])
-        theirs = model(batch, labels=batch).loss.item()
-    check(f"{what}: the README's program, {source.count(chr(10))} lines",
-          text.removesuffix("\n") == wanted
-          and abs(float(loss) - theirs) < 1e-4,
-          f"loss {float(loss):.4f}, transformers' {theirs:.4f}")
+    check(f"{what}: the README's program of {source.count(chr(10))} lines",
+          run(sys.executable, program, folder, prompt) == wanted + "\n")
 
 
 def ours(work, placement, tie):
@@ -163,7 +156,8 @@ def ours(work, placement, tie):
     wanted = sample(best, prompt)
     check(f"{what}: {GREEDY} greedy characters",
           tokenizer.decode(greedy(model, ids)) == wanted, repr(wanted[:40]))
-    check_readme(what, best, prompt, wanted, model, ids)
+    if tie == (placement == "post"):        # both forms of both, in two runs
+        check_readme(what, best, prompt, wanted)
 
 
 def refused(work, placement):

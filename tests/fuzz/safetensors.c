@@ -2,9 +2,9 @@
  * crash, leak, or hang, and what is accepted lies within the file.
  *
  *   make build/fuzz-safetensors
- *   mkdir -p build/corpus
+ *   mkdir -p build/corpus/safetensors
  *   build/fuzz-safetensors -max_total_time=60 -rss_limit_mb=512 \
- *       build/corpus tests/fuzz/safetensors
+ *       build/corpus/safetensors tests/fuzz/safetensors
  *
  * The seeds are small on purpose; what it finds goes to build/corpus. */
 #include <stdio.h>
