@@ -69,8 +69,8 @@ static bool read_shape(const Data *d, const Json *j, StoredTensor *t,
     *elements = 1;
     for (const Json *axis = shape->child; axis; axis = axis->next) {
         if (!json_u64(axis, &n) || n > SIZE_MAX)
-            return fail(d->error, "%.96s: an axis is no whole number of 64 bits",
-                        t->name);
+            return fail(d->error, "%.96s: an axis is no whole number of 64 "
+                        "bits", t->name);
         if (n && *elements > UINT64_MAX / n)
             return fail(d->error, "%.96s: the product of the axes is beyond 64 "
                         "bits", t->name);
@@ -91,12 +91,12 @@ static bool read_range(const Data *d, const Json *j, StoredTensor *t)
         return fail(d->error, "%.96s: \"data_offsets\" of two whole numbers is "
                     "wanted", t->name);
     if (begin > end)
-        return fail(d->error, "%.96s: its data end at %llu, before they begin at "
-                    "%llu", t->name, (unsigned long long)end,
+        return fail(d->error, "%.96s: its data end at %llu, before they begin "
+                    "at %llu", t->name, (unsigned long long)end,
                     (unsigned long long)begin);
     if (end > d->bytes)
-        return fail(d->error, "%.96s: its data end at %llu, those of the file at "
-                    "%zu", t->name, (unsigned long long)end, d->bytes);
+        return fail(d->error, "%.96s: its data end at %llu, those of the file "
+                    "at %zu", t->name, (unsigned long long)end, d->bytes);
     t->data = d->data + begin;
     t->bytes = (size_t)(end - begin);
     return true;
@@ -152,8 +152,8 @@ static bool check_ranges(const Data *d, const Safetensors *s)
     for (int i = 0; i < s->n; i++, at = begin + s->tensor[i - 1].bytes) {
         begin = (size_t)(s->tensor[i].data - d->data);
         if (begin < at)
-            return fail(d->error, "%.96s and %.96s overlap", s->tensor[i - 1].name,
-                        s->tensor[i].name);
+            return fail(d->error, "%.96s and %.96s overlap",
+                        s->tensor[i - 1].name, s->tensor[i].name);
         if (begin > at)
             return fail(d->error, "%.96s: a hole of %zu bytes before its data",
                         s->tensor[i].name, begin - at);

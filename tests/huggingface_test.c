@@ -213,7 +213,10 @@ TEST(what_cannot_be_built_is_refused)
 
 /* -- tokenizer.json ----------------------------------------------------- */
 
-static void write_tokenizer(FILE *f, const void *t) { hf_tokenizer_write(f, t); }
+static void write_tokenizer(FILE *f, const void *t)
+{
+    hf_tokenizer_write(f, t);
+}
 
 TEST(a_vocabulary_comes_back)
 {
