@@ -15,12 +15,9 @@
 #ifndef CHECKPOINT_H
 #define CHECKPOINT_H
 
+#include "config.h"
 #include "disk.h"
-#include "gpt.h"
-#include "json.h"
-#include "optim.h"
 #include "sha256.h"
-#include "text.h"
 
 /* How far a run is. */
 typedef struct {
@@ -64,9 +61,16 @@ void checkpoint_open(Arena *a, const char *dir, Checkpoint *c);
  * stderr, gives it the name step-N.damaged, and takes the one before it. */
 void checkpoint_resume(Arena *a, const char *dir, Checkpoint *c);
 
+/* Sets config, config.model.vocab too; see config_take. EXIT_DATA,
+ * EXIT_CONFIG. */
+void checkpoint_config(const Checkpoint *c, ConfigPart part);
+
 /* The weights, into a model of its shape; the optimiser's moments.
  * EXIT_DATA. */
 void checkpoint_weights(const Checkpoint *c, GPT *m);
 void checkpoint_moments(const Checkpoint *c, Optim *o, const GPT *m);
+
+/* What is in it, for people; m: the model, config set. */
+void checkpoint_info(FILE *f, const Checkpoint *c, const GPT *m);
 
 #endif

@@ -20,13 +20,24 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include "arena.h"
 
 /* Contents of a file: pieces of memory, one after the other. */
 typedef struct { const void *data; size_t n; } Piece;
 typedef struct { const char *name; const Piece *piece; int pieces; } DiskFile;
 
+/* A file that is written with stdio, in memory until it is whole. EXIT_MEMORY.
+ *     FILE *f = draft_open(&d);  fprintf(f, ...);
+ *     DiskFile file = draft_close(&d, arena, NAME); */
+typedef struct { FILE *f; char *bytes; size_t n; } Draft;
+FILE *draft_open(Draft *d);
+DiskFile draft_close(Draft *d, Arena *a, const char *name);
+
 enum { DISK_PATH = 4096 };      /* bytes of a path, its NUL included */
+
+/* The directory, unless it is there. False if it cannot be made: errno. */
+bool disk_make(const char *path);
 
 /* A new directory PARENT/NAME with these files. */
 void disk_publish(const char *parent, const char *name, const DiskFile *file,

@@ -13,6 +13,9 @@ long *rundir_steps(Arena *a, const char *out, int *n);
 /* The newest; -1 if there is none. */
 long rundir_newest(const char *out);
 
+/* OUT/best becomes a link to the checkpoint of this step, if it is there. */
+void rundir_point_best(const char *out, long best);
+
 /* Removes all but the last `keep` and the best. */
 void rundir_keep(const char *out, int keep, long best);
 

@@ -30,6 +30,7 @@ typedef struct {
 typedef struct {
     int n;
     const StoredTensor *tensor; /* by place in the file */
+    const StoredTensor *const *by_name;
 } Safetensors;
 
 /* Reads the file's bytes[0..n), which must stay as long as the result; the
@@ -39,7 +40,7 @@ typedef struct {
 bool safetensors_read(Arena *a, const char *bytes, size_t n,
                       Safetensors *out, char error[SAFETENSORS_ERROR]);
 
-/* NULL if there is no tensor of this name. */
+/* NULL if there is no tensor of this name. O(log n). */
 const StoredTensor *safetensors_find(const Safetensors *s, const char *name);
 
 /* What is in front of the data for these parameters, in their order: the 8
@@ -48,8 +49,9 @@ const StoredTensor *safetensors_find(const Safetensors *s, const char *name);
 char *safetensors_header(Arena *a, const Param *param, int nparam,
                          size_t *length);
 
-/* Fills the parameter from the stored tensor, which must have its shape and
- * dtype (F32, or F64 where real is double) and only finite values. */
+/* Fills the parameter from the stored tensor, which must have its shape, only
+ * finite values, and the dtype F32; where real is double, F32 or F64. False:
+ * error names the tensor, and the parameter may have changed. */
 bool safetensors_fill(const StoredTensor *from, Param *p,
                       char error[SAFETENSORS_ERROR]);
 

@@ -14,4 +14,8 @@ int utf8_decode(const char *s, size_t n, uint32_t *code);
 /* Writes a code point (<= U+10FFFF) and returns its bytes, 1 to 4. */
 int utf8_encode(uint32_t code, char out[4]);
 
+/* Makes one line of a message that quotes a file: a control character becomes
+ * '?', and it ends before a character that is cut off. */
+void utf8_one_line(char *s);
+
 #endif

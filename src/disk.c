@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "die.h"
 #include "disk.h"
@@ -110,6 +111,14 @@ static void into_place(Names *n, const char *parent)
     if (!sync_dir(parent)) failed(n->path, NULL);
 }
 
+bool disk_make(const char *path)
+{
+    char parent[DISK_PATH];
+    if (os->mkdir(path)) return errno == EEXIST;
+    disk_path(parent, path, "..");
+    return sync_dir(parent);
+}
+
 void disk_publish(const char *parent, const char *name, const DiskFile *file,
                   int nfile)
 {
@@ -160,6 +169,23 @@ void disk_remove(const char *parent, const char *name)
         failed(n.path, NULL);
     }
     if (!remove_tree(n.temporary)) failed(n.temporary, NULL);
+}
+
+FILE *draft_open(Draft *d)
+{
+    d->f = open_memstream(&d->bytes, &d->n);
+    if (!d->f) die(EXIT_MEMORY, "out of memory: a file to be written");
+    return d->f;
+}
+
+DiskFile draft_close(Draft *d, Arena *a, const char *name)
+{
+    bool bad = ferror(d->f);
+    if (fclose(d->f) || bad) die(EXIT_MEMORY, "out of memory: %s", name);
+    Piece *piece = arena_alloc(a, sizeof *piece);
+    *piece = (Piece){memcpy(arena_alloc(a, d->n), d->bytes, d->n), d->n};
+    free(d->bytes);
+    return (DiskFile){name, piece, 1};
 }
 
 /* -- reading ------------------------------------------------------------ */

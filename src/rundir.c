@@ -63,6 +63,18 @@ void rundir_keep(const char *out, int keep, long best)
     arena_free(&a);
 }
 
+void rundir_point_best(const char *out, long best)
+{
+    Arena a = {0};
+    char name[STEP_NAME];
+    int n, i = 0;
+    const long *step = rundir_steps(&a, out, &n);
+    while (i < n && step[i] != best) i++;
+    step_name(name, best);
+    if (i < n) disk_point(out, "best", name);
+    arena_free(&a);
+}
+
 /* Names of the run's own, with or without .tmp behind them. */
 static bool is_own(const char *name)
 {

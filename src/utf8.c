@@ -1,3 +1,4 @@
+#include <string.h>
 #include "utf8.h"
 
 /* The number of leading ones says how many bytes there are. */
@@ -31,4 +32,15 @@ int utf8_encode(uint32_t code, char out[4])
         out[i] = (char)(0x80 | (code & 0x3F));
     out[0] = (char)(bytes == 1 ? code : ((0xF00u >> bytes) & 0xFF) | code);
     return bytes;
+}
+
+void utf8_one_line(char *s)
+{
+    uint32_t code;
+    int length;
+    for (size_t n = strlen(s); n; n -= (size_t)length, s += length) {
+        if (!(length = utf8_decode(s, n, &code))) break;
+        if (code < 32 || code == 127) *s = '?';
+    }
+    *s = 0;
 }

@@ -56,6 +56,9 @@ refused 64 "batch" train --batch=65536 --context=65536
 refused 64 "builtin" train --data=builtin:many
 refused 64 "temperature" sample --temperature=-1
 refused 64 "temperature" sample --temperature=nan
+refused 64 "top-p" sample --top-p=0
+refused 64 "top-p" sample --top-p=1.5
+refused 64 "samples" sample --samples=0
 
 # The lab: a claim that there is not, and a kind of claim that it is not of.
 refused 64 "E1 E2" lab C1
@@ -116,6 +119,7 @@ refused 66 "nowhere" sample --out=nowhere
 "$top/train" $small --steps=3 --out=run > log 2>&1
 check "train runs: $(tail -n 1 log)" $?
 refused 65 "é" sample --out=run --prompt=é
+refused 64 "16" sample --out=run --slide=17
 cp -r run short && dd if=/dev/null of=short/model.safetensors bs=1 seek=900 \
     2>/dev/null
 refused 65 "short/model.safetensors" sample --out=short
@@ -363,6 +367,15 @@ likeliest=$(s --temperature=0 --seed=1)
 check "sample --temperature=0 is argmax, and so is --top-k=1" $?
 s --prompt=The | grep -q '^The'
 check "sample goes on from the prompt" $?
+[ "$(s --samples=3 | sed '/^--- sample 2$/,$d')" = "$(s)" ] &&
+    [ "$(s --samples=3 | sed '1,/^--- sample 2$/d;/^--- sample 3$/,$d')" = \
+      "$(s --samples=2 | sed '1,/^--- sample 2$/d')" ] &&
+    [ "$(s --samples=2 | sed '1,/^--- sample 2$/d')" != "$(s)" ]
+check "sample --samples: the first is that of one alone, others differ" $?
+[ "$(s --top-p=1)" = "$(s)" ] && [ "$(s --top-p=1e-9)" = "$likeliest" ]
+check "sample --top-p" $?
+[ "$(s --slide=1)" = "$(s)" ] && [ "$(s --slide=16)" != "$(s)" ]
+check "sample --slide" $?
 "$top/train" --version | grep -qE '^plumb [0-9.]+$'
 check "--version" $?
 # The profile counts the ops of a step, and changes no bit.

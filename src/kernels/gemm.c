@@ -274,24 +274,77 @@ static void blocks(int M, int N, int kc, Matrix A, Sums x)
 }
 
 /* One row, as when a sampler computes one token, uses each element of B once,
- * and to pack it would take longer than that. */
-static void row(int N, int K, Matrix A, Matrix B, const real *start, real *c)
+ * and to pack it would take longer than that. TURN rows of B pass by each
+ * element of C: it is loaded and stored once for so many steps of k. */
+enum { TURN = 4 };
+
+INLINE void turn(int n, int N, const real *a, long step, const real *b,
+                 long ld, real *c)
 {
+    real ak[TURN];
+    int j = 0;
+    EACH(k, n) ak[k] = a[k * step];
+    for (; j + VEC <= N; j += VEC) {
+        vec sum = vec_load(c + j);
+        EACH(k, n) sum = vec_fma(vec_all(ak[k]), vec_load(b + k * ld + j), sum);
+        vec_store(c + j, sum);
+    }
+    for (; j < N; j++)
+        for (int k = 0; k < n; k++) c[j] = fma(ak[k], b[k * ld + j], c[j]);
+}
+
+static void row(int N, int K, const real *a, long step, const real *b,
+                long ld, const real *start, real *c)
+{
+    int k = 0;
     for (int j = 0; j < N; j++)
         c[j] = start ? start[j] : 0;
-    for (int k = 0; k < K; k++) {
-        const real ak = *part(A, 0, k).data, *b = part(B, k, 0).data;
-        for (int j = 0; j < N; j++)
-            c[j] = fma(ak, b[j], c[j]);
+    for (; k + TURN <= K; k += TURN)
+        turn(TURN, N, a + k * step, step, b + k * ld, ld, c);
+    for (; k < K; k++)
+        turn(1, N, a + k * step, step, b + k * ld, ld, c);
+}
+
+/* The same against rows of memory, a vector of them at a time: what pack_b
+ * would write is used from registers. Behind the last row it is taken again,
+ * and what comes of that is not stored. */
+static void row_transposed(int N, int K, const real *a, long step,
+                           const real *b, long ld, const real *start, real *c)
+{
+    for (int j = 0; j < N; j += VEC) {
+        const real *row[VEC];
+        real sums[VEC] = {0};
+        int n = least(VEC, N - j), k = 0;
+        for (int i = 0; i < VEC; i++) row[i] = b + (j + least(i, n - 1)) * ld;
+        if (start) copy(n, start + j, sums);
+        vec sum = vec_load(sums), v[VEC];
+        for (; k + VEC <= K; k += VEC) {
+            EACH(i, VEC) v[i] = vec_load(row[i] + k);
+            vec_transpose(v);
+            EACH(i, VEC) sum = vec_fma(vec_all(a[(k + i) * step]), v[i], sum);
+        }
+        vec_store(sums, sum);
+        for (; k < K; k++)
+            for (int i = 0; i < n; i++)
+                sums[i] = fma(a[k * step], row[i][k], sums[i]);
+        copy(n, sums, c + j);
     }
+}
+
+static void one_row(int N, int K, Matrix A, Matrix B, const real *start,
+                    real *c)
+{
+    (B.transposed ? row_transposed : row)(N, K, A.data,
+                                          A.transposed ? A.ld : 1,
+                                          B.data, B.ld, start, c);
 }
 
 /* All of gemm, on one thread */
 static void serial(int M, int N, int K, Matrix A, Matrix B,
                    const real *start, int lds, real *C, int ldc)
 {
-    if (M == 1 && !B.transposed) {
-        row(N, K, A, B, start, C);
+    if (M == 1) {
+        one_row(N, K, A, B, start, C);
         return;
     }
     int k = 0;
