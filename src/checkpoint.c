@@ -339,9 +339,12 @@ static void open_any(Arena *a, const char *dir, Checkpoint *c, bool fall_back)
             die(EXIT_DATA, "%s", error);
     } else if (rundir_newest(dir) >= 0) {
         open_run(a, dir, c, fall_back);
-    } else {
+    } else if (is_there(dir, names[CONFIG])) {
         c->foreign = true;
         read_foreign(a, c);
+    } else {
+        die(EXIT_NOINPUT, "%s: neither a checkpoint, nor a run that has one, "
+            "nor a model of transformers", dir);
     }
     understand(a, c);
 }

@@ -10,8 +10,9 @@ static void put_shapes(FILE *f, const GPT *m)
         const Param *p = &m->param[i];
         bool in_layer = !strncmp(p->name, "h.", 2);
         if (in_layer && strncmp(p->name, "h.0.", 4)) continue;
-        fprintf(f, "           %s%-24s %s\n", in_layer ? "h.N." : "    ",
-                p->name + (in_layer ? 4 : 0), shape_text(p->t->shape));
+        fprintf(f, "           %s%-*s %s\n", in_layer ? "h.N." : "",
+                in_layer ? 24 : 28, p->name + (in_layer ? 4 : 0),
+                shape_text(p->t->shape));
     }
 }
 

@@ -120,16 +120,22 @@ refused 66 "nowhere" sample --out=nowhere
 check "train runs: $(tail -n 1 log)" $?
 refused 65 "é" sample --out=run --prompt=é
 refused 64 "16" sample --out=run --slide=17
-cp -r run short && dd if=/dev/null of=short/model.safetensors bs=1 seek=900 \
-    2>/dev/null
-refused 65 "short/model.safetensors" sample --out=short
-cp -r run flipped && printf '\125' | dd of=flipped/model.safetensors bs=1 \
-    seek=9000 conv=notrunc 2>/dev/null
-refused 65 "flipped/model.safetensors" sample --out=flipped
-cp -r run other && sed -i.old 's/"layers": 1/"layers": 2/' other/config.json
-refused 65 "other/model.safetensors" sample --out=other
-cp -r run broken && echo '{"version": ' > broken/config.json
-refused 65 "broken/config.json" sample --out=broken
+cp -r run short && dd if=/dev/null of=short/step-3/model.safetensors bs=1 \
+    seek=900 2>/dev/null
+refused 65 "short/step-3/model.safetensors" sample --out=short
+cp -r run flipped && printf '\125' | dd of=flipped/step-3/optim.safetensors \
+    bs=1 seek=9000 conv=notrunc 2>/dev/null
+refused 65 "flipped/step-3/optim.safetensors" sample --out=flipped
+cp -r run other && sed -i.old 's/"layers": 1/"layers": 2/' \
+    other/step-3/config.json
+refused 65 "other/step-3/config.json" sample --out=other
+cp -r run broken && echo 'plumb 0.2' > broken/step-3/MANIFEST
+refused 65 "broken/step-3/MANIFEST" sample --out=broken
+cp -r run less && rm less/step-3/tokenizer.json
+refused 65 "less/step-3/tokenizer.json" sample --out=less
+mkdir old && echo '{"version": "0.1", "configuration": {}}' > old/config.json
+: > old/model.safetensors
+refused 65 "plumb 0.1" sample --out=old
 if [ -c /dev/full ]; then
     "$top/sample" --out=run --tokens=20 > /dev/full 2> err
     [ $? -eq 74 ] && grep -q stdout err
@@ -328,16 +334,17 @@ for flag in threads=3 log-interval=1 out=elsewhere; do
     [ -n "$base" ] && [ "$(curve --$flag)" = "$base" ]
     check "--$flag does not change the loss curve" $?
 done
-[ -f elsewhere/model.safetensors ]
+[ -f elsewhere/step-12/model.safetensors ]
 check "--out says where" $?
 grep -c . out/metrics.jsonl | grep -q '^12$'
 check "one line of metrics for each step" $?
 printf 'ab\r\ncd\r\n%.0s' $(seq 60) > crlf.txt
 crlf="--data=crlf.txt --context=8 --steps=1 --eval-iters=1"
 "$top/train" $crlf --out=crlf > log 2>&1 &&
-    "$top/train" $crlf --newline-lf --out=lf >> log 2>&1
-grep -q '\\r' crlf/config.json && ! grep -q '\\r' lf/config.json
-check "--newline-lf folds CR LF" $?
+    "$top/train" $crlf --newline=lf --out=lf >> log 2>&1
+grep -q '\\r' crlf/step-1/tokenizer.json &&
+    ! grep -q '\\r' lf/step-1/tokenizer.json
+check "--newline=lf folds CR LF" $?
 
 # The report stands beside the metrics, and is over when the run is.
 tail -n 1 out/metrics.jsonl | grep -q '"sample":".*"verdict":"' &&
