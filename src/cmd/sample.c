@@ -60,13 +60,14 @@ static int encode_prompt(Arena *a, const Text *text, int **ids)
 
 static void put(const char *bytes, size_t n)
 {
-    if (fwrite(bytes, 1, n, stdout) != n)
+    fwrite(bytes, 1, n, stdout);
+    if (ferror(stdout))
         die(EXIT_IO, "stdout: cannot write: %s", strerror(errno));
 }
 
 static void put_token(const Text *text, int id)
 {
-    char bytes[4];
+    char bytes[4] = "";
     put(bytes, (size_t)text_decode(text, id, bytes));
 }
 
@@ -81,9 +82,7 @@ static void write_samples(Writer *w, const Text *text, int *ids, int length)
         put_token(text, ids[t]);
     }
     for (int b = 1; b < samples; b++) {
-        char line[32];
-        put(line, (size_t)snprintf(line, sizeof line, "\n--- sample %d\n",
-                                   b + 1));
+        printf("\n--- sample %d\n", b + 1);
         put(prompt, strlen(prompt));
         for (int t = length - tokens; t < length; t++)
             put_token(text, ids[(long)b * length + t]);
