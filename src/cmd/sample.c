@@ -86,8 +86,8 @@ static int encode_prompt(Arena *a, const Text *text, int **ids)
 
 static void put(const char *bytes, size_t n)
 {
-    if (fwrite(bytes, 1, n, stdout) != n)
-        die_errno(EXIT_IO, "stdout", "cannot write");
+    fwrite(bytes, 1, n, stdout);
+    if (ferror(stdout)) die_errno(EXIT_IO, "stdout", "cannot write");
 }
 
 static void put_token(const Text *text, int id)
@@ -109,9 +109,7 @@ static void write_samples(Writer *w, const Text *text, int *ids, int length)
         put_token(text, ids[t]);
     }
     for (int b = 1; b < samples; b++) {
-        char line[32];
-        put(line, (size_t)snprintf(line, sizeof line, "\n--- sample %d\n",
-                                   b + 1));
+        printf("\n--- sample %d\n", b + 1);
         put(prompt, strlen(prompt));
         for (int t = length - tokens; t < length; t++)
             put_token(text, ids[(long)b * length + t]);
