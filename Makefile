@@ -91,7 +91,7 @@ test: all build/test32 build/test64
 bench: train build/cores
 	$(or $(PYTHON),python3) tests/bench/bench.py $(BENCH)
 
-build/cores build/step: build/%: build/f32/tests/bench/%.o $(call f32,$(LIB))
+build/cores build/step build/sample_speed: build/%: build/f32/tests/bench/%.o $(call f32,$(LIB))
 	$(CC) $(FLAGS) $^ -o $@ $(LIBS)
 
 build/logits: build/f32/tests/deep/logits.o $(call f32,$(LIB))

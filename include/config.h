@@ -5,6 +5,7 @@
 
 #include "flags.h"
 #include "gpt.h"
+#include "json.h"
 #include "optim.h"
 #include "text.h"
 
@@ -15,8 +16,11 @@ typedef struct {
     double      grad_clip;          /* 0: none */
     int         batch;              /* sequences in a step */
     int         eval_interval, eval_iters, log_interval, probe_interval;
+    int         save_interval;      /* 0: eval_interval */
+    int         keep;               /* checkpoints */
     const char *data, *out;
-    bool        newline_lf;
+    const char *resume, *init_from; /* directories; empty: neither */
+    int         newline;            /* 1: CR LF becomes LF */
     int         threads;            /* 0: all cores */
     bool        profile;
 } Config;
@@ -24,9 +28,11 @@ typedef struct {
 extern Config config;
 extern const Flag config_flags[];
 
-/* After flags_parse: fills in the defaults that depend on other flags, and
- * refuses what does not go together (EXIT_USAGE). */
-void config_resolve(void);
+/* After flags_parse: the defaults that depend on other flags, for a run that
+ * begins. And, when all flags are set, what must hold between them. Both
+ * EXIT_USAGE. */
+void config_begin(void);
+void config_check(void);
 
 /* The corpus that --data names, into the arena. */
 Text config_text(Arena *a);
@@ -34,13 +40,19 @@ Text config_text(Arena *a);
 /* DIR/NAME, valid until the next call but one. EXIT_CANTCREATE if too long. */
 const char *path_in(const char *dir, const char *name);
 
-/* DIR/config.json: every flag, the corpus (SHA-256 of its bytes, lengths,
- * reference lines in nats per character) and the vocabulary. EXIT_CANTCREATE,
- * EXIT_IO. */
+/* Members of a JSON object: every flag, the corpus (SHA-256 of its bytes,
+ * lengths, reference lines in nats per character). As DIR/config.json. */
+void config_write(FILE *f, const Text *text);
 void config_save(const char *dir, const Text *text);
 
-/* Reads it back: sets `config`, and returns the vocabulary, as a Text without
- * characters. EXIT_NOINPUT, EXIT_DATA. */
-Text config_load(Arena *a, const char *dir);
+/* Sets config to what they say; path: the file's, for messages. But what is of
+ * this machine (out, threads, ...) stays, and a flag that was given must say
+ * the same (EXIT_CONFIG), unless it may change in a run that goes on. SHAPE:
+ * only what weights depend on. EXIT_DATA. */
+typedef enum { CONFIG_ALL, CONFIG_SHAPE } ConfigPart;
+void config_take(const char *path, const Json *config, ConfigPart part);
+
+/* The same for a model that was described elsewhere. EXIT_CONFIG. */
+void config_take_model(const char *path, const GPTConfig *m);
 
 #endif

@@ -24,7 +24,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define PLUMB_VERSION "0.1"
+#define PLUMB_VERSION "0.2"
 
 enum { FLAGS_MAX = 128,         /* rows of a table */
        FLAG_TEXT = 32 };        /* bytes of a number as text */

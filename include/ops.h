@@ -50,6 +50,16 @@ Tensor *op_relu(Tape *tp, Tensor *x);
 Tensor *op_softmax(Tape *tp, Tensor *x);
 /* H heads; causal: token t sees tokens 0..t, else all T */
 Tensor *op_attention(Tape *tp, Tensor *qkv, int H, bool causal);
+
+/* Keys and values of n tokens that came before, and room for more. */
+typedef struct {
+    Tensor *kv;             /* (B,room,2HD): of each token k, then v */
+    int n;
+} Past;
+/* The same of T tokens after the n, which they see, too; for a tape that does
+ * not record. Their keys and values are put behind the n. */
+Tensor *op_attention_past(Tape *tp, Tensor *qkv, int H, bool causal,
+                          Past past);
 /* 0 <= p < 1. Draws from tape->noise; x itself when the tape is not recording
  * (evaluation) or p is 0 */
 Tensor *op_dropout(Tape *tp, Tensor *x, real p);

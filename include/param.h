@@ -6,7 +6,7 @@
 #include "tensor.h"
 
 typedef struct {
-    char    name[48];       /* "h.0.attn.c_attn.weight" */
+    char    name[96];       /* "h.0.attn.c_attn.weight" */
     Tensor *t;
     bool    decay;          /* a matrix; gains, biases, scalars do not decay */
 } Param;

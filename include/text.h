@@ -26,7 +26,7 @@ typedef struct {
     long n, ntrain;             /* characters in all, and to train on */
     int vocab;                  /* V, distinct characters */
     const uint32_t *code;       /* (V) code point of each id: increasing, but
-                                   where another program numbered them */
+                                   for the vocabulary of foreign weights */
     double uniform, unigram, bigram;
     double entropy;             /* where known, set by the caller; else 0 */
     char sha256[SHA256_HEX];    /* of the bytes, before anything is dropped */
@@ -55,15 +55,17 @@ void text_window(const Text *t, long at, int T, int *ids, int *targets);
 long text_encode(const Text *t, const char *name, const char *bytes, size_t n,
                  int *ids);
 
+/* Numbers the characters as the vocabulary (vocab, code) of saved weights
+ * does; name: the text's, for the message if it has none of them: EXIT_DATA.
+ * The reference lines stay those of the text's own characters. */
+void text_renumber(Arena *arena, Text *t, const char *name,
+                   const Text *vocabulary);
+
 /* Writes the character with this id as UTF-8; returns its bytes, 1 to 4. */
 int text_decode(const Text *t, int id, char out[4]);
 
 /* Where a text begins that nothing precedes: the id of the newline, or 0 if
  * the vocabulary has none. */
 int text_start(const Text *t);
-
-/* The bytes of a file, *n of them. A path that cannot be read: EXIT_NOINPUT;
- * a device that fails: EXIT_IO. */
-char *text_read(Arena *arena, const char *path, size_t *n);
 
 #endif

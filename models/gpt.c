@@ -16,7 +16,9 @@ Tensor *norm(Tape *tp, Tensor *x, const Norm *n)
 static Tensor *attend(Tape *tp, const Sublayer *f, Tensor *qkv)
 {
     if (f->q.g) qkv = op_qk_norm(tp, qkv, f->q.g, f->k.g, f->heads, norm_eps);
-    return op_attention(tp, qkv, f->heads, !f->unmasked);
+    return f->past
+         ? op_attention_past(tp, qkv, f->heads, !f->unmasked, *f->past)
+         : op_attention(tp, qkv, f->heads, !f->unmasked);
 }
 
 Tensor *apply(Tape *tp, const Sublayer *f, Tensor *x)
@@ -39,13 +41,18 @@ Tensor *gpt_layers(Tape *tp, const GPT *m, Tensor *x)
     return m->stream[2 * m->config.layers] = x;
 }
 
+Tensor *gpt_head(Tape *tp, const GPT *m, Tensor *x)
+{
+    if (m->last.g) x = norm(tp, x, &m->last);
+    return op_unembed(tp, x, m->head);
+}
+
 Tensor *gpt_logits(Tape *tp, const GPT *m, const int *ids, int B, int T)
 {
     tp->layer = 0;
     Tensor *x = op_embedding(tp, m->tok, m->pos, ids, B, T);
     x = gpt_layers(tp, m, op_dropout(tp, x, (real)m->config.dropout));
-    if (m->last.g) x = norm(tp, x, &m->last);
-    return op_unembed(tp, x, m->head);
+    return gpt_head(tp, m, x);
 }
 
 Tensor *gpt_loss(Tape *tp, const GPT *m, const int *ids, const int *targets,

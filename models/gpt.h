@@ -50,6 +50,8 @@ typedef struct {
     Norm   q, k;            /* gains (D) of qk_norm, or none */
     bool   unmasked, relu;
     real   dropout;
+    const Past *past;       /* what an attention has seen; NULL: nothing, as
+                               in training. See cache.h */
 } Sublayer;
 
 /* How a branch is put on the residual stream: one row of placement.c. L is
@@ -92,6 +94,9 @@ void gpt_free(GPT *m);
 
 /* x_2L, the stream after all layers, from x_0 (B,T,d). */
 Tensor *gpt_layers(Tape *tp, const GPT *m, Tensor *x);
+
+/* Logits (..,V) from rows of x_2L (..,d). */
+Tensor *gpt_head(Tape *tp, const GPT *m, Tensor *x);
 
 /* Logits (B*T, V) of B sequences of T <= context tokens; ids[b*T + t]. */
 Tensor *gpt_logits(Tape *tp, const GPT *m, const int *ids, int B, int T);

@@ -1,13 +1,12 @@
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "config.h"
 #include "die.h"
+#include "disk.h"
 #include "json.h"
 #include "story.h"
-#include "utf8.h"
 
 Config config = {
     .model = {.layers = 6, .width = 64, .heads = 4, .context = 64,
@@ -16,13 +15,14 @@ Config config = {
     .schedule = {.rate = 3e-3, .warmup = 100},
     .grad_clip = 1, .batch = 8,
     .eval_interval = 250, .eval_iters = 20, .log_interval = 100,
-    .probe_interval = 50,
-    .data = "builtin", .out = "out",
+    .probe_interval = 50, .keep = 2,
+    .data = "builtin", .out = "out", .resume = "", .init_from = "",
 };
 
 static const char *const inits[] = {"xavier", "fanin", "gpt2", NULL};
 static const char *const norms[] = {"layernorm", "rmsnorm", NULL};
 static const char *const methods[] = {"adamw", "sgd", NULL};
+static const char *const newlines[] = {"keep", "lf", NULL};
 static const char *const decays[] = {"cosine", "linear", "constant", NULL};
 
 #define MODEL config.model
@@ -82,11 +82,22 @@ const Flag config_flags[] = {
     FLAG_GROUP("Data and output"),
     FLAG_STRING("data", NULL, &config.data,
         "a UTF-8 text file, or builtin, or builtin:BYTES"),
-    FLAG_BOOL("newline-lf", NULL, &config.newline_lf, "CR LF becomes LF"),
+    FLAG_CHOICE("newline", NULL, &config.newline, newlines,
+        "lf: CR LF becomes LF"),
     FLAG_STRING("out", "out_dir", &config.out,
-        "directory for metrics, configuration and weights"),
+        "directory for metrics, report and checkpoints"),
+    FLAG_STRING("resume", NULL, &config.resume,
+        "a run's directory, or a checkpoint in it: goes on from there"),
+    FLAG_STRING("init-from", NULL, &config.init_from,
+        "a new run, with the weights of a checkpoint or of transformers; "
+        "scratch: drawn; resume: as --resume with the directory of --out"),
+    FLAG_INT("save-interval", NULL, &config.save_interval, "[0,1000000000]",
+        "steps between checkpoints; 0: at each evaluation; and at each lowest "
+        "validation loss, and the end"),
+    FLAG_INT("keep", NULL, &config.keep, "[1,1000000]",
+        "how many of the last checkpoints stay, beside the best"),
     FLAG_INT("eval-interval", NULL, &config.eval_interval, "[1,1000000000]",
-        "steps between evaluations, which also save the weights"),
+        "steps between evaluations"),
     FLAG_INT("eval-iters", NULL, &config.eval_iters, "[0,1000000]",
         "validation batches in one; 0: the whole validation part"),
     FLAG_INT("log-interval", NULL, &config.log_interval, "[1,1000000000]",
@@ -121,13 +132,29 @@ static void check(int status, const char *from)
             INT_MAX / (4 * m->width), m->width);
 }
 
-void config_resolve(void)
+/* nanoGPT's init_from has two values that are no directory. */
+static void resolve_start(void)
 {
+    if (!strcmp(config.init_from, "scratch")) config.init_from = "";
+    if (!strcmp(config.init_from, "resume")) {
+        config.init_from = "";
+        if (!*config.resume) config.resume = config.out;
+    }
+    if (*config.init_from && *config.resume)
+        die(EXIT_USAGE, "--init-from=%s begins a new run, --resume=%s goes on "
+            "with one: give one of them", config.init_from, config.resume);
+}
+
+void config_begin(void)
+{
+    resolve_start();
+    if (*config.resume) return;
     Schedule *s = &config.schedule;
     if (s->steps == 0) s->steps = s->warmup > 1500 ? 2 * s->warmup : 3000;
     if (!flags_given(&s->min_rate)) s->min_rate = s->rate / 10;
-    check(EXIT_USAGE, "");
 }
+
+void config_check(void) { check(EXIT_USAGE, ""); }
 
 /* builtin, or builtin:BYTES. 0 if it is neither. */
 static long builtin_bytes(const char *data)
@@ -147,7 +174,7 @@ Text config_text(Arena *a)
     int context = config.model.context;
     long n = builtin_bytes(config.data);
     if (n == 0)
-        return text_load(a, config.data, config.newline_lf, context);
+        return text_load(a, config.data, config.newline == 1, context);
     char *bytes = arena_alloc(a, (size_t)n);
     story_write(bytes, n, STORY_SEED);
     Text text = text_from_bytes(a, config.data, bytes, (size_t)n, false,
@@ -168,25 +195,9 @@ const char *path_in(const char *dir, const char *name)
     return p;
 }
 
-/* The vocabulary is a string: its characters in the order of their ids. */
-static void put_vocabulary(FILE *f, const Text *text)
+void config_write(FILE *f, const Text *text)
 {
-    char *bytes = malloc(4 * (size_t)text->vocab);
-    size_t n = 0;
-    if (!bytes) die(EXIT_MEMORY, "out of memory: the vocabulary");
-    for (int i = 0; i < text->vocab; i++)
-        n += (size_t)text_decode(text, i, bytes + n);
-    json_write_string(f, bytes, n);
-    free(bytes);
-}
-
-void config_save(const char *dir, const Text *text)
-{
-    const char *path = path_in(dir, "config.json");
-    FILE *f = fopen(path, "w");
-    if (!f) die(EXIT_CANTCREATE, "%s: cannot write: %s", path,
-                strerror(errno));
-    fprintf(f, "{\"version\": \"%s\",\n\"configuration\": {\n",
+    fprintf(f, "\"plumb_version\": \"%s\",\n\"configuration\": {\n",
             PLUMB_VERSION);
     flags_json(f, config_flags);
     fprintf(f, "},\n\"corpus\": {\"sha256\": \"%s\", \"characters\": %ld, "
@@ -194,56 +205,95 @@ void config_save(const char *dir, const Text *text)
             "\"unigram\": %.9g, \"bigram\": %.9g", text->sha256, text->n,
             text->ntrain, text->uniform, text->unigram, text->bigram);
     if (text->entropy > 0) fprintf(f, ", \"entropy\": %.9g", text->entropy);
-    fprintf(f, "},\n\"vocabulary\": ");
-    put_vocabulary(f, text);
-    fprintf(f, "}\n");
-    if (fflush(f) || ferror(f) || fclose(f))
-        die(EXIT_IO, "%s: cannot write: %s", path, strerror(errno));
+    fputs("}", f);
+}
+
+void config_save(const char *dir, const Text *text)
+{
+    Arena a = {0};
+    Draft draft;
+    FILE *f = draft_open(&draft);
+    fputs("{", f);
+    config_write(f, text);
+    fputs("}\n", f);
+    DiskFile file = draft_close(&draft, &a, "config.json");
+    disk_replace(dir, &file);
+    arena_free(&a);
+}
+
+/* -- read back ---------------------------------------------------------- */
+
+/* What weights depend on; what may change when a run goes on; and of that,
+ * what is not taken from the run but from here. */
+static const char *const shape[] = {"placement", "norm", "qk-norm", "layers",
+    "width", "heads", "context", "tie", NULL};
+static const char *const free_to_change[] = {"steps", "data", "save-interval",
+    "keep", "eval-interval", "eval-iters", "log-interval", "probe-interval",
+    NULL};
+static const char *const here[] = {"out", "resume", "init-from", "threads",
+    "profile", NULL};
+
+static bool is_in(const char *const *list, const char *name)
+{
+    while (*list && strcmp(*list, name)) list++;
+    return *list;
+}
+
+/* Where a flag was given, it must not say anything else. */
+static void agree(const char *path, const Flag *f, const char *value)
+{
+    char given[FLAG_TEXT];
+    const char *text = flags_text(f, given);
+    if (strcmp(text, value))
+        die(EXIT_CONFIG, "--%s=%s contradicts %s, where it is %s: leave it "
+            "out, or begin another run", f->name, text, path, value);
 }
 
 /* Every flag must be there: a default of this version may be another. */
-static void load_flag(const char *path, const Json *flags, const Flag *f)
+static void take_flag(const char *path, const Json *flags, const Flag *f)
 {
     const Json *j = json_get(flags, f->name);
     if (!j) die(EXIT_DATA, "%s: \"%s\" is missing", path, f->name);
     const char *value = j->text;
     if (j->kind == JSON_BOOL) value = j->n ? "true" : "false";
-    if (!value || !flags_set(f, value))
+    if (value && flags_given(f->value.any)) {
+        if (!is_in(free_to_change, f->name)) agree(path, f, value);
+    } else if (!value || !flags_set(f, value)) {
         die(EXIT_DATA, "%s: byte %u: no value for \"%s\"; ./train --help "
             "has the range", path, j->at, f->name);
-}
-
-static void load_vocabulary(Arena *a, const char *path, const Json *j,
-                            Text *text)
-{
-    if (!j || j->kind != JSON_STRING || j->n == 0)
-        die(EXIT_DATA, "%s: there is no vocabulary", path);
-    uint32_t *code = arena_alloc(a, j->n * sizeof *code);
-    for (size_t i = 0; i < j->n; text->vocab++) {
-        i += (size_t)utf8_decode(j->text + i, j->n - i, &code[text->vocab]);
-        if (text->vocab && code[text->vocab] <= code[text->vocab - 1])
-            die(EXIT_DATA, "%s: the vocabulary is not in code-point order",
-                path);
     }
-    text->code = code;
 }
 
-Text config_load(Arena *a, const char *dir)
+void config_take(const char *path, const Json *j, ConfigPart part)
 {
-    const char *path = path_in(dir, "config.json");
-    char error[JSON_ERROR], from[4100];
-    size_t n;
-    const char *bytes = text_read(a, path, &n);
-    const Json *j = json_parse(a, bytes, n, error);
-    if (!j) die(EXIT_DATA, "%s: %s", path, error);
+    const char *version = "";
+    char from[DISK_PATH + 2];
     const Json *flags = json_get(j, "configuration");
+    if (!json_string(json_get(j, "plumb_version"), &version)
+        || strcmp(version, PLUMB_VERSION))
+        die(EXIT_DATA, "%s: written by plumb %s; this is plumb %s, which opens "
+            "only its own", path, *version ? version : "of no version",
+            PLUMB_VERSION);
     if (!flags || flags->kind != JSON_OBJECT)
         die(EXIT_DATA, "%s: no configuration that train has written", path);
     for (const Flag *f = config_flags; f->kind != KIND_END; f++)
-        if (f->kind != KIND_GROUP) load_flag(path, flags, f);
-    Text text = {0};
-    load_vocabulary(a, path, json_get(j, "vocabulary"), &text);
+        if (f->kind != KIND_GROUP && !is_in(here, f->name)
+            && (part == CONFIG_ALL || is_in(shape, f->name)))
+            take_flag(path, flags, f);
     snprintf(from, sizeof from, "%s: ", path);
-    check(EXIT_DATA, from);
-    return text;
+    if (part == CONFIG_ALL) check(EXIT_DATA, from);
+}
+
+void config_take_model(const char *path, const GPTConfig *m)
+{
+    GPTConfig given = config.model;
+    char value[FLAG_TEXT], text[FLAG_TEXT];
+    for (const Flag *f = config_flags; f->kind != KIND_END; f++) {
+        if (f->kind == KIND_GROUP || !is_in(shape, f->name)) continue;
+        config.model = *m;
+        snprintf(value, sizeof value, "%s", flags_text(f, text));
+        config.model = given;
+        if (flags_given(f->value.any)) agree(path, f, value);
+    }
+    config.model = *m;
 }

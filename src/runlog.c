@@ -2,6 +2,7 @@
 #include <string.h>
 #include "config.h"
 #include "die.h"
+#include "disk.h"
 #include "runlog.h"
 
 static double real_of(const Json *object, const char *key)
@@ -81,7 +82,7 @@ static void read_metrics(Arena *a, RunLog *r)
     char error[JSON_ERROR];
     Arena file = {0}, line = {0};
     size_t n, lines = 0;
-    const char *s = text_read(&file, path, &n), *stop = s + n;
+    const char *s = disk_read(&file, path, &n), *stop = s + n;
     for (size_t i = 0; i < n; i++) lines += s[i] == '\n';
     new_columns(a, r, lines);
     for (; (end = memchr(s, '\n', (size_t)(stop - s))); s = end + 1) {
@@ -99,7 +100,7 @@ RunLog runlog_read(Arena *a, const char *dir)
     const char *path = path_in(dir, "config.json");
     char error[JSON_ERROR];
     size_t n;
-    const char *bytes = text_read(a, path, &n);
+    const char *bytes = disk_read(a, path, &n);
     const Json *j = json_parse(a, bytes, n, error);
     if (!j) die(EXIT_DATA, "%s: %s", path, error);
     const Json *nats = json_get(j, "nats_per_character");

@@ -1,7 +1,7 @@
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include "die.h"
+#include "disk.h"
 #include "kernels.h"
 #include "text.h"
 #include "utf8.h"
@@ -171,7 +171,7 @@ Text text_load(Arena *arena, const char *path, bool newline_lf, int context)
 {
     Arena scratch = {0};
     size_t n;
-    char *bytes = text_read(&scratch, path, &n);
+    char *bytes = disk_read(&scratch, path, &n);
     return new_text(arena, &scratch, path, bytes, n, newline_lf, context);
 }
 
@@ -190,6 +190,25 @@ void text_batch(const Text *t, Rng noise, long from, long to, int B, int T,
                     targets + b * T);
 }
 
+static int id_of(const Text *t, uint32_t code)
+{
+    int i = 0;
+    while (i < t->vocab && t->code[i] != code) i++;
+    return i < t->vocab ? i : -1;
+}
+
+/* The character, if it can be seen, and its number. */
+static const char *show(uint32_t c)
+{
+    static char text[32];
+    char bytes[5] = "";
+    bool visible = c > 32 && (c < 127 || c >= 160);
+    if (visible) utf8_encode(c, bytes);
+    snprintf(text, sizeof text, "%s%sU+%04lX", bytes, visible ? " " : "",
+             (unsigned long)c);
+    return text;
+}
+
 long text_encode(const Text *t, const char *name, const char *bytes, size_t n,
                  int *ids)
 {
@@ -197,17 +216,33 @@ long text_encode(const Text *t, const char *name, const char *bytes, size_t n,
     for (size_t i = 0, length; i < n; i += length) {
         uint32_t c;
         length = character(name, bytes, n, i, &c);
-        bool visible = c > 32 && (c < 127 || c >= 160);
-        int id = 0;                 /* they may be in any order */
-        while (id < t->vocab && t->code[id] != c) id++;
-        if (id == t->vocab)
-            die(EXIT_DATA, "%s: %.*s%sU+%04lX at byte %zu is none of the %d "
-                "characters of the vocabulary", name,
-                visible ? (int)length : 0, bytes + i, visible ? " " : "",
-                (unsigned long)c, i, t->vocab);
+        int id = id_of(t, c);
+        if (id < 0)
+            die(EXIT_DATA, "%s: %s at byte %zu is none of the %d characters "
+                "of the vocabulary", name, show(c), i, t->vocab);
         ids[count++] = id;
     }
     return count;
+}
+
+void text_renumber(Arena *arena, Text *t, const char *name,
+                   const Text *vocabulary)
+{
+    const Text *v = vocabulary;
+    size_t bytes = (size_t)v->vocab * sizeof *v->code;
+    if (v->vocab == t->vocab && !memcmp(v->code, t->code, bytes)) return;
+    int *new_id = arena_alloc(arena, (size_t)t->vocab * sizeof *new_id);
+    int *ids = arena_alloc(arena, (size_t)t->n * sizeof *ids);
+    for (int i = 0; i < t->vocab; i++) {
+        new_id[i] = id_of(v, t->code[i]);
+        if (new_id[i] < 0)
+            die(EXIT_DATA, "%s: %s is none of the %d characters of the "
+                "vocabulary that the weights have", name, show(t->code[i]),
+                v->vocab);
+    }
+    for (long i = 0; i < t->n; i++) ids[i] = new_id[t->ids[i]];
+    t->ids = ids, t->vocab = v->vocab;
+    t->code = memcpy(arena_alloc(arena, bytes), v->code, bytes);
 }
 
 int text_decode(const Text *t, int id, char out[4])
@@ -215,28 +250,6 @@ int text_decode(const Text *t, int id, char out[4])
     CHECK(id >= 0 && id < t->vocab, "text: id %d, vocabulary %d", id,
           t->vocab);
     return utf8_encode(t->code[id], out);
-}
-
-_Noreturn static void unreadable(const char *path)
-{
-    bool path_is_wrong = errno == ENOENT || errno == ENOTDIR
-                      || errno == EACCES || errno == EISDIR
-                      || errno == ELOOP || errno == ENAMETOOLONG;
-    die(path_is_wrong ? EXIT_NOINPUT : EXIT_IO, "%s: %s", path,
-        strerror(errno));
-}
-
-char *text_read(Arena *arena, const char *path, size_t *n)
-{
-    size_t size = 1 << 22;      /* costs nothing until it is written to */
-    char *bytes = arena_alloc(arena, size);
-    FILE *f = fopen(path, "rb");
-    if (!f) unreadable(path);
-    for (*n = 0; (*n += fread(bytes + *n, 1, size - *n, f)) == size; size *= 2)
-        bytes = memcpy(arena_alloc(arena, 2 * size), bytes, size);
-    if (ferror(f)) unreadable(path);
-    fclose(f);
-    return bytes;
 }
 
 int text_start(const Text *t)

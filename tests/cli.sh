@@ -56,6 +56,9 @@ refused 64 "batch" train --batch=65536 --context=65536
 refused 64 "builtin" train --data=builtin:many
 refused 64 "temperature" sample --temperature=-1
 refused 64 "temperature" sample --temperature=nan
+refused 64 "top-p" sample --top-p=0
+refused 64 "top-p" sample --top-p=1.5
+refused 64 "samples" sample --samples=0
 
 # The lab: a claim that there is not, and a kind of claim that it is not of.
 refused 64 "E1 E2" lab C1
@@ -116,16 +119,23 @@ refused 66 "nowhere" sample --out=nowhere
 "$top/train" $small --steps=3 --out=run > log 2>&1
 check "train runs: $(tail -n 1 log)" $?
 refused 65 "é" sample --out=run --prompt=é
-cp -r run short && dd if=/dev/null of=short/model.safetensors bs=1 seek=900 \
-    2>/dev/null
-refused 65 "short/model.safetensors" sample --out=short
-cp -r run flipped && printf '\125' | dd of=flipped/model.safetensors bs=1 \
-    seek=9000 conv=notrunc 2>/dev/null
-refused 65 "flipped/model.safetensors" sample --out=flipped
-cp -r run other && sed -i.old 's/"layers": 1/"layers": 2/' other/config.json
-refused 65 "other/model.safetensors" sample --out=other
-cp -r run broken && echo '{"version": ' > broken/config.json
-refused 65 "broken/config.json" sample --out=broken
+refused 64 "16" sample --out=run --slide=17
+cp -r run short && dd if=/dev/null of=short/step-3/model.safetensors bs=1 \
+    seek=900 2>/dev/null
+refused 65 "short/step-3/model.safetensors" sample --out=short
+cp -r run flipped && printf '\125' | dd of=flipped/step-3/optim.safetensors \
+    bs=1 seek=9000 conv=notrunc 2>/dev/null
+refused 65 "flipped/step-3/optim.safetensors" sample --out=flipped
+cp -r run other && sed -i.old 's/"layers": 1/"layers": 2/' \
+    other/step-3/config.json
+refused 65 "other/step-3/config.json" sample --out=other
+cp -r run broken && echo 'plumb 0.2' > broken/step-3/MANIFEST
+refused 65 "broken/step-3/MANIFEST" sample --out=broken
+cp -r run less && rm less/step-3/tokenizer.json
+refused 65 "less/step-3/tokenizer.json" sample --out=less
+mkdir old && echo '{"version": "0.1", "configuration": {}}' > old/config.json
+: > old/model.safetensors
+refused 65 "plumb 0.1" sample --out=old
 if [ -c /dev/full ]; then
     "$top/sample" --out=run --tokens=20 > /dev/full 2> err
     [ $? -eq 74 ] && grep -q stdout err
@@ -149,7 +159,7 @@ looked() {      # flags of both: the same loss and the same object
         looked/metrics.jsonl
     check "probe $*: the loss of train's first step: $said" $?
     saw=$(sed 's/.*"probe":\({[^}]*}\).*/\1/' seen.json)
-    [ -n "$saw" ] && grep -qF "\"probe\":$saw}" looked/metrics.jsonl
+    [ -n "$saw" ] && grep -qF "\"probe\":$saw" looked/metrics.jsonl
     check "probe $*: what train saw at its first step" $?
 }
 looked
@@ -324,16 +334,17 @@ for flag in threads=3 log-interval=1 out=elsewhere; do
     [ -n "$base" ] && [ "$(curve --$flag)" = "$base" ]
     check "--$flag does not change the loss curve" $?
 done
-[ -f elsewhere/model.safetensors ]
+[ -f elsewhere/step-12/model.safetensors ]
 check "--out says where" $?
 grep -c . out/metrics.jsonl | grep -q '^12$'
 check "one line of metrics for each step" $?
 printf 'ab\r\ncd\r\n%.0s' $(seq 60) > crlf.txt
 crlf="--data=crlf.txt --context=8 --steps=1 --eval-iters=1"
 "$top/train" $crlf --out=crlf > log 2>&1 &&
-    "$top/train" $crlf --newline-lf --out=lf >> log 2>&1
-grep -q '\\r' crlf/config.json && ! grep -q '\\r' lf/config.json
-check "--newline-lf folds CR LF" $?
+    "$top/train" $crlf --newline=lf --out=lf >> log 2>&1
+grep -q '\\r' crlf/step-1/tokenizer.json &&
+    ! grep -q '\\r' lf/step-1/tokenizer.json
+check "--newline=lf folds CR LF" $?
 
 # The report stands beside the metrics, and is over when the run is.
 tail -n 1 out/metrics.jsonl | grep -q '"sample":".*"verdict":"' &&
@@ -363,6 +374,15 @@ likeliest=$(s --temperature=0 --seed=1)
 check "sample --temperature=0 is argmax, and so is --top-k=1" $?
 s --prompt=The | grep -q '^The'
 check "sample goes on from the prompt" $?
+[ "$(s --samples=3 | sed '/^--- sample 2$/,$d')" = "$(s)" ] &&
+    [ "$(s --samples=3 | sed '1,/^--- sample 2$/d;/^--- sample 3$/,$d')" = \
+      "$(s --samples=2 | sed '1,/^--- sample 2$/d')" ] &&
+    [ "$(s --samples=2 | sed '1,/^--- sample 2$/d')" != "$(s)" ]
+check "sample --samples: the first is that of one alone, others differ" $?
+[ "$(s --top-p=1)" = "$(s)" ] && [ "$(s --top-p=1e-9)" = "$likeliest" ]
+check "sample --top-p" $?
+[ "$(s --slide=1)" = "$(s)" ] && [ "$(s --slide=16)" != "$(s)" ]
+check "sample --slide" $?
 "$top/train" --version | grep -qE '^plumb [0-9.]+$'
 check "--version" $?
 # The profile counts the ops of a step, and changes no bit.

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "disk.h"
 #include "huggingface.h"
 #include "test.h"
 
@@ -423,7 +424,7 @@ static const char *file(const char *model, const char *name, size_t *n)
 {
     char path[80];
     snprintf(path, sizeof path, "tests/golden/%s/%s", model, name);
-    return text_read(&arena, path, n);
+    return disk_read(&arena, path, n);
 }
 
 static void load(GPT *m, const char *model)

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "die.h"
+#include "disk.h"
 #include "test.h"
 #include "text.h"
 #include "utf8.h"
@@ -276,11 +277,11 @@ TEST(a_file_is_read_whole)
     for (int i = 0; i < N; i++) bytes[i] = (char)(i * 31 >> 3 & 127);
     fwrite(bytes, 1, N - 1, f);
     fflush(f);
-    char *read = text_read(&arena, path, &n);
+    char *read = disk_read(&arena, path, &n);
     EXPECT(n == N - 1 && !memcmp(read, bytes, n), "%zu", n);
     fwrite(bytes + N - 1, 1, 1, f);
     fclose(f);
-    read = text_read(&arena, path, &n);
+    read = disk_read(&arena, path, &n);
     EXPECT(n == N && !memcmp(read, bytes, n), "%zu", n);
     Text t = text_load(&arena, path, false, 64);
     EXPECT(t.n == N && t.vocab == 128, "%ld %d", t.n, t.vocab);

@@ -7,15 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include "chart.h"
+#include "checkpoint.h"
 #include "config.h"
 #include "die.h"
 #include "jacobian.h"
 #include "kernels.h"
 #include "probe.h"
 #include "svd.h"
-#include "weights.h"
 
 static const char *from = "", *compare = "", *svg = "";
+static Checkpoint saved;        /* --from */
 static bool json, jacobians;
 static const Flag own[] = {
     FLAG_GROUP("The probe"),
@@ -135,9 +136,15 @@ static Chosen chosen(void)
 
 static Text open_text(Arena *a)
 {
-    if (*from) config_load(a, from);
-    else config_resolve();
+    if (*from) {
+        checkpoint_open(a, from, &saved);
+        checkpoint_config(&saved, CONFIG_ALL);
+    } else {
+        config_begin();
+    }
+    config_check();
     Text text = config_text(a);
+    if (*from) text_renumber(a, &text, config.data, &saved.text);
     config.model.vocab = text.vocab;
     return text;
 }
@@ -187,9 +194,7 @@ static void look(Look *l, Arena *a, const Text *text, int placement)
 
     if (!*from) config.model.placement = placement;
     gpt_new(&l->model, config.model);
-    if (*from)
-        weights_load(path_in(from, "model.safetensors"), l->model.param,
-                     l->model.nparam);
+    if (*from) checkpoint_weights(&saved, &l->model);
     optim_new(&optim, config.optim, l->model.param, l->model.nparam, a);
     l->probe = probe_new(a, &l->model);
     tape.noise = rng_new(seed, RNG_DROPOUT, 1);

@@ -8,20 +8,22 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
+#include "checkpoint.h"
 #include "clock.h"
 #include "config.h"
 #include "die.h"
 #include "generate.h"
-#include "json.h"
+#include "huggingface.h"
 #include "kernels.h"
+#include "metrics.h"
+#include "outcome.h"
 #include "probe.h"
 #include "profile.h"
 #include "report.h"
-#include "sha256.h"
+#include "rundir.h"
+#include "stop.h"
 #include "story.h"
-#include "weights.h"
 
 enum { SAMPLE = 80 };          /* characters, at every evaluation */
 
@@ -33,34 +35,33 @@ typedef struct {
     Probe *probe;               /* NULL: --probe-interval=0 */
     Arena  arena;               /* the run: corpus, optimiser, batch */
     int   *ids, *targets;       /* (batch, context) */
-    FILE  *metrics;
-    Sha256 curve;               /* of the training losses, in order */
-    long   step;
+    Metrics  metrics;
+    Progress at;
+    long   begun, saved;        /* steps: where this process began, and of
+                                   the last checkpoint */
     double start, shown;        /* seconds: of the run, of the last progress */
     bool   live;                /* a terminal: one line, drawn over */
-    real   val_loss;            /* of the last evaluation; 0 before it */
-    real   whole_loss;          /* at the end, of the whole part; 0 before */
     char   sample[4 * SAMPLE];  /* UTF-8, of the last evaluation */
     size_t nsample;             /* bytes */
-    const char *verdict;        /* NULL before the end */
     double report_due;          /* seconds: not written anew before */
 } Run;
 
 typedef struct {
     real   loss, rate, grad_norm;
-    bool   evaluated, probed;
+    bool   evaluated, saved, probed;
     double seconds;             /* that the step took */
 } Report;
 
 static void   begin(Run *r);
 static Report train_step(Run *r);
-static real   evaluate(Run *r, int batches);
-static void   draw_sample(Run *r);
+static void   record(Run *r, const Report *s);
+static void   look_back(Run *r);
+static bool   due_to_save(const Run *r);
 static void   save(Run *r);
 static void   tell(Run *r, const Report *s);
 static void   put_report(Run *r, bool running);
-static void   conclude(Run *r, const Report *last, const char *verdict);
-static void   finish(Run *r, const Report *last);
+static void   finish(Run *r);
+_Noreturn static void interrupted(Run *r);
 
 int main(int argc, char **argv)
 {
@@ -68,48 +69,96 @@ int main(int argc, char **argv)
     thread_setup(argv);
     flags_parse(config_flags, "train a GPT on a text, character by character",
                 NULL, argc, argv);
-    config_resolve();
-    Report s = {0};
     begin(&run);
-    while (run.step < config.schedule.steps) {
-        run.step++;
-        s = train_step(&run);
-        if (run.step % config.eval_interval == 0) {
-            run.val_loss = evaluate(&run, config.eval_iters);
-            draw_sample(&run);
-            s.evaluated = true;
-            save(&run);
-        }
+    while (run.at.step < config.schedule.steps && !stop_asked()) {
+        run.at.step++;
+        Report s = train_step(&run);
+        record(&run, &s);
+        s.evaluated = run.at.step % config.eval_interval == 0;
+        if (s.evaluated) look_back(&run);
+        s.saved = due_to_save(&run);
+        if (s.saved) save(&run);
         tell(&run, &s);
     }
-    finish(&run, &s);
+    if (stop_asked()) interrupted(&run);
+    finish(&run);
     return 0;
 }
 
-/* Before the first step: what can be refused is refused now. */
+/* Before the first step: what can be refused is refused now. A run begins
+ * with weights that are drawn, or (--init-from) those of another; or it goes
+ * on (--resume) from a checkpoint of its own. */
 
-static void open_output(Run *r)
+static void open_output(Run *r, const Checkpoint *from)
 {
-    const char *path = path_in(config.out, "metrics.jsonl");
-    if (mkdir(config.out, 0777) && errno != EEXIST)
-        die(EXIT_CANTCREATE, "--out=%s: cannot create the directory: %s",
-            config.out, strerror(errno));
-    r->metrics = fopen(path, "w");
-    if (!r->metrics)
-        die(EXIT_CANTCREATE, "%s: cannot write: %s", path, strerror(errno));
-    /* Weights of an earlier run do not go with the new configuration. */
-    remove(path_in(config.out, "model.safetensors"));
-    config_save(config.out, &r->text);
+    char run[DISK_PATH];
+    const char *out = config.out;
+    if (!disk_make(out))
+        die(EXIT_CANTCREATE, "--out=%s: cannot create the directory: %s", out,
+            strerror(errno));
+    if (from) {
+        rundir_clean(out);
+        rundir_of(from->dir, run);
+        metrics_resume(&r->metrics, run, out, r->at.metrics);
+    } else {
+        rundir_make_room(out);
+        metrics_open(&r->metrics, out);
+    }
+    config_save(out, &r->text);
     r->live = isatty(STDOUT_FILENO);
 }
 
-static void begin(Run *r)
+static void check_corpus(const Run *r, const Checkpoint *from)
+{
+    const char *hash = "";
+    json_string(json_get(json_get(from->config, "corpus"), "sha256"), &hash);
+    if (strcmp(hash, r->text.sha256))
+        die(EXIT_CONFIG, "--data=%s has SHA-256 %.16s..., the corpus of %s "
+            "%.16s...: a run goes on with its own", config.data,
+            r->text.sha256, from->dir, hash);
+}
+
+static char *kept(Run *r, const char *text)
+{
+    size_t n = strlen(text) + 1;
+    return memcpy(arena_alloc(&r->arena, n), text, n);
+}
+
+/* Its configuration; the directory, unless another is given. */
+static void take_up(Run *r, Arena *a, Checkpoint *c)
+{
+    char run[DISK_PATH];
+    checkpoint_resume(a, config.resume, c);
+    checkpoint_config(c, CONFIG_ALL);
+    r->at = c->progress;
+    r->begun = r->saved = r->at.step;
+    rundir_of(c->dir, run);
+    if (!flags_given(&config.out))
+        config.out = kept(r, run);
+    config.data = kept(r, config.data);     /* it is in the file's bytes */
+    long newest = rundir_newest(config.out);
+    if (newest > r->at.step)
+        die(EXIT_CANTCREATE, "--resume=%s: %s has checkpoints up to step %ld "
+            "already: --out=ELSEWHERE, to go on from step %ld", config.resume,
+            config.out, newest, r->at.step);
+    if (config.schedule.steps < r->at.step)
+        die(EXIT_USAGE, "--steps=%d: %s is at step %ld already",
+            config.schedule.steps, c->dir, r->at.step);
+}
+
+static void start_from(Arena *a, Checkpoint *c)
+{
+    checkpoint_open(a, config.init_from, c);
+    checkpoint_config(c, CONFIG_SHAPE);
+    if (!c->text.code)
+        die(EXIT_DATA, "%s has no tokenizer.json: it is not known which "
+            "characters its tokens are", config.init_from);
+}
+
+static void allocate(Run *r)
 {
     size_t n = sizeof(int) * (size_t)config.batch
              * (size_t)config.model.context;
-    if (config.threads) thread_limit(config.threads);
-    r->text = config_text(&r->arena);
-    config.model.vocab = r->text.vocab;
     if ((long)config.batch * config.model.context > INT_MAX / r->text.vocab)
         die(EXIT_USAGE, "--batch=%d times --context=%d must not be above %d "
             "with the %d different characters of %s", config.batch,
@@ -120,15 +169,47 @@ static void begin(Run *r)
               &r->arena);
     r->ids = arena_alloc(&r->arena, n);
     r->targets = arena_alloc(&r->arena, n);
-    sha256_init(&r->curve);
-    open_output(r);
+}
+
+static void load(Run *r)
+{
+    Arena files = {0};
+    Checkpoint c;
+    bool goes_on = *config.resume, has_weights = goes_on || *config.init_from;
+    if (goes_on) take_up(r, &files, &c);
+    else if (has_weights) start_from(&files, &c);
+    config_check();
+    r->text = config_text(&r->arena);
+    if (goes_on) check_corpus(r, &c);
+    if (has_weights)
+        text_renumber(&r->arena, &r->text, config.data, &c.text);
+    config.model.vocab = r->text.vocab;
+    allocate(r);
+    if (has_weights) checkpoint_weights(&c, &r->model);
+    if (goes_on) checkpoint_moments(&c, &r->optim, &r->model);
+    open_output(r, goes_on ? &c : NULL);
+    arena_free(&files);
+}
+
+static void begin(Run *r)
+{
+    config_begin();
+    if (config.threads) thread_limit(config.threads);
+    r->at.evaluated = true;
+    sha256_init(&r->at.curve);
+    load(r);
     flags_print(stdout, config_flags);
     printf("\n%ld parameters; %ld characters to train on, %ld to validate, "
-           "%d different; %d thread%s\n\n", gpt_size(&r->model),
+           "%d different; %d thread%s\n", gpt_size(&r->model),
            r->text.ntrain, r->text.n - r->text.ntrain, r->text.vocab,
            thread_count(), thread_count() == 1 ? "" : "s");
+    if (r->begun) printf("goes on from step %ld\n", r->begun);
+    putchar('\n');
     if (config.probe_interval) r->probe = probe_new(&r->arena, &r->model);
     if (config.profile) r->tape.profile = profile_new(&r->arena);
+    stop_listen();
+    if (!r->at.evaluated) look_back(r);
+    if (r->begun) rundir_point_best(config.out, r->at.best);
     put_report(r, true);
     r->start = now();
 }
@@ -148,20 +229,38 @@ static Tensor *batch_loss(Run *r, int B)
                     config.model.context);
 }
 
-_Noreturn static void diverged(Run *r, const Node *nd, const char *pass)
+/* The verdict is the last thing that the metrics have: of the line of this
+ * step, if there is one. */
+static void conclude(Run *r, const char *verdict, bool has_line)
 {
-    Report nothing = {NAN, NAN, NAN, .seconds = NAN};
+    if (has_line) {
+        metrics_again(&r->metrics, r->at.step);
+    } else {
+        metrics_line(&r->metrics, r->at.step);
+        metrics_real(&r->metrics, "loss", NAN);
+    }
+    metrics_text(&r->metrics, "verdict", verdict, strlen(verdict));
+    metrics_end(&r->metrics);
+    metrics_flush(&r->metrics);
+    put_report(r, false);
+}
+
+_Noreturn static void diverged(Run *r, const Node *nd, const char *pass,
+                               bool has_line)
+{
     static char verdict[200];
     char layer[32] = "outside the layers";
     if (nd && nd->layer) snprintf(layer, sizeof layer, "layer %d", nd->layer);
     if (nd)
         snprintf(verdict, sizeof verdict, "diverged at step %ld: the first "
-                 "value that is not finite came from %s, op %s (%s)", r->step,
-                 layer, nd->op, pass);
+                 "value that is not finite came from %s, op %s (%s)",
+                 r->at.step, layer, nd->op, pass);
     else
         snprintf(verdict, sizeof verdict, "diverged at step %ld: every "
-                 "gradient is finite, but their norm is not", r->step);
-    conclude(r, &nothing, verdict);
+                 "gradient is finite, but their norm is not", r->at.step);
+    conclude(r, verdict, has_line);
+    if (r->saved)
+        printf("\nthe last checkpoint is %s/step-%ld\n", config.out, r->saved);
     die(EXIT_DIVERGED, "%s", verdict);
 }
 
@@ -173,18 +272,18 @@ _Noreturn static void diverged_backward(Run *r, Tensor *loss)
         memset(t->grad, 0, sizeof(real) * (size_t)size(t));
     }
     r->tape.find_nonfinite = true;
-    diverged(r, tape_backward(&r->tape, loss, NULL), "backward");
+    diverged(r, tape_backward(&r->tape, loss, NULL), "backward", false);
 }
 
 static Report train_step(Run *r)
 {
     uint64_t seed = config.model.seed;
-    uint32_t step = (uint32_t)r->step;
+    uint32_t step = (uint32_t)r->at.step;
     Tape *tp = &r->tape;
     Report s = {.seconds = -now()};
     profile_start(tp->profile);
-    s.probed = r->probe && (r->step == 1
-                            || r->step % config.probe_interval == 0);
+    s.probed = r->probe && (r->at.step == 1
+                            || r->at.step % config.probe_interval == 0);
 
     tape_reset(tp);
     tp->recording = true;
@@ -194,7 +293,7 @@ static Report train_step(Run *r)
 
     Tensor *loss = batch_loss(r, config.batch);
     s.loss = loss->data[0];
-    if (!isfinite(s.loss)) diverged(r, tape_nonfinite(tp), "forward");
+    if (!isfinite(s.loss)) diverged(r, tape_nonfinite(tp), "forward", false);
 
     if (s.probed) probe_watch(r->probe, tp);
     tape_backward(tp, loss, NULL);
@@ -202,7 +301,7 @@ static Report train_step(Run *r)
     s.grad_norm = grad_norm(&r->optim);
     if (!isfinite(s.grad_norm)) diverged_backward(r, loss);
 
-    s.rate = schedule_rate(&config.schedule, r->step);
+    s.rate = schedule_rate(&config.schedule, r->at.step);
     optim_step(&r->optim, s.rate, clip_scale(config.grad_clip, s.grad_norm));
     if (s.probed) probe_update(r->probe);
     profile_rest(tp->profile, "update");
@@ -222,34 +321,34 @@ static double evaluate_batch(Run *r, int B)
     if (isfinite(loss)) return loss;
     r->tape.recording = true;       /* once more, to see where it comes from */
     batch_loss(r, B);
-    diverged(r, tape_nonfinite(&r->tape), "evaluation after the update");
+    diverged(r, tape_nonfinite(&r->tape), "evaluation after the update", true);
 }
 
-static real evaluate_whole(Run *r)
+static double evaluate_whole(Run *r)
 {
     int T = config.model.context, B = config.batch;
     long n = (r->text.n - r->text.ntrain - 1) / T;
     double total = 0;
-    for (long w = 0; w < n; w += B) {
+    for (long w = 0; w < n && !stop_asked(); w += B) {
         if (n - w < B) B = (int)(n - w);
         for (int b = 0; b < B; b++)
             text_window(&r->text, r->text.ntrain + (w + b) * T, T,
                         r->ids + b * T, r->targets + b * T);
         total += B * evaluate_batch(r, B);
     }
-    return (real)(total / (double)n);
+    return (double)(real)(total / (double)n);
 }
 
-static real evaluate(Run *r, int batches)
+static double evaluate(Run *r, int batches)
 {
     double total = 0;
     if (batches == 0) return evaluate_whole(r);
-    for (int i = 0; i < batches; i++) {
+    for (int i = 0; i < batches && !stop_asked(); i++) {
         draw_batch(r, rng_new(config.model.seed, RNG_EVAL, (uint32_t)i),
                    r->text.ntrain, r->text.n);
         total += evaluate_batch(r, config.batch);
     }
-    return (real)(total / batches);
+    return (double)(real)(total / batches);
 }
 
 /* What the model writes by now. The same draws at every evaluation, so that
@@ -265,45 +364,63 @@ static void draw_sample(Run *r)
                                           r->sample + r->nsample);
 }
 
+/* An evaluation that a signal cut short is done again when the run goes on. */
+static void look_back(Run *r)
+{
+    Progress *at = &r->at;
+    at->evaluated = false;
+    double loss = evaluate(r, config.eval_iters);
+    if (stop_asked()) return;
+    draw_sample(r);
+    at->evaluated = true;
+    at->val_loss = loss;
+    if (at->best == 0 || loss < at->best_loss)
+        at->best = at->step, at->best_loss = loss;
+    metrics_again(&r->metrics, r->at.step);
+    metrics_real(&r->metrics, "val_loss", loss);
+    metrics_text(&r->metrics, "sample", r->sample, r->nsample);
+    metrics_end(&r->metrics);
+}
+
 /* During training: a line in metrics.jsonl for every step, and progress. */
-
-static void put_real(FILE *f, const char *key, double x)
-{
-    if (isfinite(x)) fprintf(f, ",\"%s\":%.9g", key, x);
-    else fprintf(f, ",\"%s\":null", key);
-}
-
-static void put_string(FILE *f, const char *key, const char *s, size_t n)
-{
-    fprintf(f, ",\"%s\":", key);
-    json_write_string(f, s, n);
-}
 
 static double tokens_per_s(const Report *s)
 {
     return (double)config.batch * config.model.context / s->seconds;
 }
 
-static void put_metrics(Run *r, const Report *s)
+static void record(Run *r, const Report *s)
 {
-    fprintf(r->metrics, "{\"step\":%ld", r->step);
-    put_real(r->metrics, "loss", (double)s->loss);
-    put_real(r->metrics, "lr", (double)s->rate);
-    put_real(r->metrics, "grad_norm", (double)s->grad_norm);
-    put_real(r->metrics, "tokens_per_s", tokens_per_s(s));
-    if (s->evaluated)
-        put_real(r->metrics, "val_loss", (double)r->val_loss);
-    if (s->evaluated || r->whole_loss > 0)
-        put_string(r->metrics, "sample", r->sample, r->nsample);
-    if (r->whole_loss > 0)
-        put_real(r->metrics, "val_loss_whole", (double)r->whole_loss);
-    if (r->verdict)
-        put_string(r->metrics, "verdict", r->verdict, strlen(r->verdict));
+    Metrics *m = &r->metrics;
+    sha256_update(&r->at.curve, &s->loss, sizeof s->loss);
+    r->at.loss = (double)s->loss;
+    metrics_line(m, r->at.step);
+    metrics_real(m, "loss", (double)s->loss);
+    metrics_real(m, "lr", (double)s->rate);
+    metrics_real(m, "grad_norm", (double)s->grad_norm);
+    metrics_real(m, "tokens_per_s", tokens_per_s(s));
     if (s->probed) {
-        fputs(",\"probe\":", r->metrics);
-        probe_json(r->metrics, r->probe);
+        fputs(",\"probe\":", m->f);
+        probe_json(m->f, r->probe);
     }
-    fputs("}\n", r->metrics);
+    metrics_end(m);
+}
+
+static bool due_to_save(const Run *r)
+{
+    int every = config.save_interval ? config.save_interval
+                                     : config.eval_interval;
+    return r->at.step % every == 0 || r->at.step == config.schedule.steps
+        || r->at.step == r->at.best;
+}
+
+/* What the checkpoint says of the metrics must be on the disk before it. */
+static void save(Run *r)
+{
+    r->at.metrics = metrics_settle(&r->metrics);
+    checkpoint_save(config.out, config.keep, &r->at, &r->text, &r->model,
+                    &r->optim);
+    r->saved = r->at.step;
 }
 
 /* On a terminal the line is drawn over ten times a second, and stays where
@@ -311,27 +428,26 @@ static void put_metrics(Run *r, const Report *s)
 static void put_progress(Run *r, const Report *s)
 {
     int steps = config.schedule.steps;
-    bool stays = s->evaluated || r->step == steps
-              || (!r->live && r->step % config.log_interval == 0);
+    bool stays = s->evaluated || s->saved
+              || (!r->live && r->at.step % config.log_interval == 0);
     double t = now();
-    double left = (t - r->start) * (double)(steps - r->step) / (double)r->step;
+    double left = (t - r->start) * (double)(steps - r->at.step)
+                / (double)(r->at.step - r->begun);
     if (!stays && !(r->live && t - r->shown > 0.1)) return;
     r->shown = t;
-    printf("%sstep %5ld/%d  loss %.4f", r->live ? "\r" : "", r->step, steps,
+    printf("%sstep %5ld/%d  loss %.4f", r->live ? "\r" : "", r->at.step, steps,
            (double)s->loss);
-    if (r->val_loss > 0) printf("  val %.4f", (double)r->val_loss);
+    if (r->at.val_loss > 0) printf("  val %.4f", r->at.val_loss);
     printf("  lr %.2e  %6.0f tok/s  %ld:%02ld left ", (double)s->rate,
            tokens_per_s(s), (long)left / 60, (long)left % 60);
-    if (stays) putchar('\n');
+    if (stays) puts(s->saved ? " saved" : "");
     fflush(stdout);
 }
 
 /* Ends the program if what was written so far did not arrive. */
 static void check_written(Run *r)
 {
-    if (fflush(r->metrics) || ferror(r->metrics))
-        die(EXIT_IO, "%s: cannot write: %s",
-            path_in(config.out, "metrics.jsonl"), strerror(errno));
+    metrics_flush(&r->metrics);
     if (fflush(stdout) || ferror(stdout))
         die(EXIT_IO, "stdout: cannot write: %s", strerror(errno));
 }
@@ -348,56 +464,46 @@ static void put_report(Run *r, bool running)
 
 static void tell(Run *r, const Report *s)
 {
-    sha256_update(&r->curve, &s->loss, sizeof s->loss);
-    if (r->step < config.schedule.steps)        /* the last: in finish */
-        put_metrics(r, s);
     put_progress(r, s);
-    if (s->evaluated || r->step % config.log_interval == 0) check_written(r);
-    if (s->evaluated && r->step < config.schedule.steps) put_report(r, true);
+    if (s->evaluated || r->at.step % config.log_interval == 0)
+        check_written(r);
+    if (s->evaluated && r->at.step < config.schedule.steps)
+        put_report(r, true);
 }
 
-static void save(Run *r)
+/* Saves what there is and ends by the signal. */
+_Noreturn static void interrupted(Run *r)
 {
-    weights_save(path_in(config.out, "model.safetensors"), r->model.param,
-                 r->model.nparam);
+    if (r->live) putchar('\n');
+    if (r->at.step > r->saved) save(r);
+    if (r->saved)
+        printf("stopped after step %ld, saved; to go on: ./train --resume=%s\n",
+               r->at.step, config.out);
+    put_report(r, true);
+    check_written(r);
+    stop_now();
 }
 
-/* After the last step: what was reached, beside what could be. */
+/* After the last step. */
 
-static void put_bar(const char *name, double nats, double longest)
+/* What the residual path has become, on the batch that evaluations begin
+ * with. Nothing follows that the gradients could disturb. */
+static Path look_at_path(Run *r)
 {
-    enum { WIDTH = 40 };
-    int n = longest > 0 ? (int)(nats / longest * WIDTH + 0.5) : 0;
-    printf("  %-24s %7.4f  ", name, nats);
-    for (int i = 0; i < n && i < WIDTH; i++) putchar('#');
-    putchar('\n');
-}
-
-static void put_references(const Run *r, double loss)
-{
-    const Text *t = &r->text;
-    double longest = t->uniform > loss ? t->uniform : loss;
-    printf("\nnats per character, on the whole validation part\n");
-    put_bar("every character alike", t->uniform, longest);
-    put_bar("single characters", t->unigram, longest);
-    put_bar("pairs of characters", t->bigram, longest);
-    put_bar("this model", loss, longest);
-    if (t->entropy > 0)
-        put_bar("entropy of the language", t->entropy, longest);
-}
-
-static const char *verdict(const Text *t, double loss)
-{
-    double nearly = t->unigram - 0.1 * (t->unigram - t->bigram);
-    if (loss < t->bigram)
-        return "trained: it knows more than pairs of characters";
-    if (loss < nearly)
-        return "on its way: between single characters and pairs of them";
-    if (loss < 1.1 * t->unigram)
-        return "stuck at the unigram level: it knows how frequent characters "
-               "are and nothing\nof what precedes them, the sign of tokens "
-               "collapsed onto each other";
-    return "hardly begun: it does not know yet how frequent characters are";
+    Tape *tp = &r->tape;
+    struct Profile *profile = tp->profile;
+    if (!r->probe) r->probe = probe_new(&r->arena, &r->model);
+    tp->profile = NULL;
+    tape_reset(tp);
+    tp->recording = true;
+    draw_batch(r, rng_new(config.model.seed, RNG_EVAL, 0), r->text.ntrain,
+               r->text.n);
+    Tensor *loss = batch_loss(r, config.batch);
+    probe_watch(r->probe, tp);
+    tape_backward(tp, loss, NULL);
+    const ProbeRow *first = r->probe->row, *end = first + r->probe->n;
+    tp->watch = NULL, tp->recording = false, tp->profile = profile;
+    return (Path){end->cosine, first->grad / end->grad};
 }
 
 /* Eight samples side by side: prints the first, and, where the language has
@@ -435,36 +541,46 @@ static void announce(const char *what)
     fflush(stdout);
 }
 
-/* The last line of the metrics, and the report as it stays. */
-static void conclude(Run *r, const Report *last, const char *what)
+static void put_files(const Run *r)
 {
-    r->verdict = what;
-    put_metrics(r, last);
-    check_written(r);
-    put_report(r, false);
+    const char *why, *class = hf_class(&config.model, &why);
+    printf("\nwrote %s/step-%ld", config.out, r->saved);
+    if (r->at.best)
+        printf("; %s/best is step %ld, with validation loss %.4f", config.out,
+               r->at.best, r->at.best_loss);
+    if (class) printf("\ntransformers opens them as %s\n", class);
+    else printf("\ntransformers cannot open them: %s\n", why);
+    printf("report.html, metrics.jsonl and config.json are in %s\n",
+           config.out);
 }
 
-static void finish(Run *r, const Report *last)
+static void finish(Run *r)
 {
     char hex[SHA256_HEX];
-    save(r);
     announce("\nevaluating on the whole validation part");
-    r->whole_loss = evaluate(r, 0);
-    double loss = (double)r->whole_loss;
-    draw_sample(r);
-    conclude(r, last, verdict(&r->text, loss));
+    double loss = evaluate(r, 0);
+    if (stop_asked()) interrupted(r);
+    metrics_again(&r->metrics, r->at.step);
+    if (r->at.step % config.eval_interval) {
+        draw_sample(r);
+        metrics_text(&r->metrics, "sample", r->sample, r->nsample);
+    }
+    metrics_real(&r->metrics, "val_loss_whole", loss);
+    metrics_end(&r->metrics);
+    const char *verdict = outcome_verdict(&r->text, loss, look_at_path(r));
+    conclude(r, verdict, true);
+    stop_listen_no_more();
     if (config.profile) {
         putchar('\n');
-        profile_print(stdout, r->tape.profile, r->step);
+        profile_print(stdout, r->tape.profile, r->at.step - r->begun);
     }
-    put_references(r, loss);
-    printf("\n%s\n", r->verdict);
+    outcome_print(stdout, &r->text, loss);
+    printf("\n%s\n", verdict);
     announce("\nsampling");
     put_sample(r);
-    sha256_final(&r->curve, hex);
-    printf("\nwrote %s, report.html, metrics.jsonl and config.json\n"
-           "loss curve %.16s\n", path_in(config.out, "model.safetensors"),
-           hex);
+    put_files(r);
+    sha256_final(&r->at.curve, hex);
+    printf("loss curve %.16s\n", hex);
     check_written(r);
-    fclose(r->metrics);
+    metrics_close(&r->metrics);
 }

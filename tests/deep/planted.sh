@@ -100,12 +100,30 @@ all() {
          return (Norm){g, m->config.norm == RMSNORM ? NULL' \
         parameters_are_those_that_the_tape_reads
     plant "attention sees one token ahead" src/ops/attention.c \
-        'return s->causal ? t + 1 : s->T;' \
-        'return s->causal && t + 2 < s->T ? t + 2 : s->T;' \
+        'return s->n + (s->causal ? t + 1 : s->T);' \
+        'return s->n + (s->causal && t + 2 < s->T ? t + 2 : s->T);' \
         causality
     plant "1/sqrt(D) missing" src/ops/attention.c \
-        '1 / sqrt((real)(C / H))' '1' \
+        '1 / sqrt((real)s->D)' '1' \
         attention_golden
+    plant "the past is one token short" src/ops/attention.c \
+        'return s->n + (s->causal ? t + 1 : s->T);' \
+        'return s->n - (s->n > 0) + (s->causal ? t + 1 : s->T);' \
+        cache_keeps_the_bits
+    plant "keys and values put a token too early" src/ops/attention.c \
+        'room + n + t) * 2 * C' 'room + n - (n > 0) + t) * 2 * C' \
+        cache_keeps_the_bits
+    plant "positions begin at 0 with a past, too" models/cache.c \
+        '.data = m->pos->data + (long)n * d' '.data = m->pos->data' \
+        cache_keeps_the_bits
+    plant "the window slides, the cache is kept" models/generate.c \
+        'if (first != w->first || c->model.config.unmasked)' \
+        'if (first > w->first && c->n == c->model.config.context)' \
+        text_with_the_cache_is_that_without
+    plant "the nucleus stops before p" models/generate.c \
+        'sum < how.top_p * total' \
+        'sum + weight(sorted[kept].logit, m, how) < how.top_p * total' \
+        top_p_by_hand
     plant "1/(1-p) missing" src/ops/dropout.c \
         'real scale = 1 / (1 - s->p);' 'real scale = 1;' \
         dropout_golden

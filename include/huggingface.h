@@ -14,7 +14,7 @@
 #include "safetensors.h"
 #include "text.h"
 
-enum { HF_NAME = 96, HF_ERROR = SAFETENSORS_ERROR };
+enum { HF_NAME = 64, HF_ERROR = SAFETENSORS_ERROR };
 
 /* The class that computes the same as this model. NULL where transformers has
  * none: then *why says so, as "--placement=peri has no counterpart". */

@@ -1,0 +1,36 @@
+/* A run's directory: its checkpoints by step, OUT/step-N, and what is kept of
+ * them. "OUT/step-250" is the checkpoint after step 250. */
+#ifndef RUNDIR_H
+#define RUNDIR_H
+
+#include "disk.h"
+
+enum { STEP_NAME = 32 };
+void step_name(char name[STEP_NAME], long step);        /* "step-250" */
+
+/* The steps of which there are checkpoints, the newest first; in the arena. */
+long *rundir_steps(Arena *a, const char *out, int *n);
+/* The newest; -1 if there is none. */
+long rundir_newest(const char *out);
+
+/* OUT/best becomes a link to the checkpoint of this step, if it is there. */
+void rundir_point_best(const char *out, long best);
+
+/* Removes all but the last `keep` and the best. */
+void rundir_keep(const char *out, int keep, long best);
+
+/* step-N gets the name step-N.damaged. */
+void rundir_set_aside(const char *out, long step);
+
+/* The directory of the run that the checkpoint in `dir` belongs to: out for
+ * out/step-250 and out/best, else dir/.. */
+void rundir_of(const char *dir, char out[DISK_PATH]);
+
+/* Removes what a kill has left half done in OUT. */
+void rundir_clean(const char *out);
+
+/* For a new run: what an older one left in OUT moves to OUT/previous, in
+ * place of what is there. Without a checkpoint nothing is moved. */
+void rundir_make_room(const char *out);
+
+#endif

@@ -1,0 +1,71 @@
+#include <stdio.h>
+#include <string.h>
+#include "die.h"
+#include "flags.h"
+#include "manifest.h"
+
+static const char title[] = "plumb " PLUMB_VERSION "\n";
+
+static size_t put_line(char *to, const char *hash, size_t n, const char *name)
+{
+    return (size_t)snprintf(to, MANIFEST_LINE, "%s %zu %s\n", hash, n, name);
+}
+
+/* It ends with its own sum, so that it is known which of the two is damaged:
+ * a file, or what is said of it. */
+size_t manifest_text(const Sum *sum, int n, char text[MANIFEST_TEXT])
+{
+    char own[SHA256_HEX];
+    size_t length = (size_t)snprintf(text, MANIFEST_LINE, "%s", title);
+    CHECK(n <= MANIFEST_FILES, "manifest: %d files, at most %d", n,
+          MANIFEST_FILES);
+    for (int i = 0; i < n; i++)
+        length += put_line(text + length, sum[i].hash, sum[i].n, sum[i].name);
+    sha256(text, length, own);
+    return length + put_line(text + length, own, length, "MANIFEST");
+}
+
+static bool sums_itself(const char *bytes, size_t length)
+{
+    char own[SHA256_HEX], line[MANIFEST_LINE];
+    size_t n = length;
+    if (n) n--;
+    while (n && bytes[n - 1] != '\n') n--;
+    sha256(bytes, n, own);
+    size_t last = put_line(line, own, n, "MANIFEST");
+    return length - n == last && !memcmp(bytes + n, line, last);
+}
+
+bool manifest_check(const char *bytes, size_t length, const Sum *sum, int n,
+                    char error[MANIFEST_ERROR])
+{
+    char text[MANIFEST_TEXT], line[MANIFEST_LINE];
+    size_t at = strlen(title);
+    if (length == manifest_text(sum, n, text) && !memcmp(bytes, text, length))
+        return true;
+    if (!sums_itself(bytes, length)) {
+        snprintf(error, MANIFEST_ERROR, "MANIFEST: damaged: it does not have "
+                 "the SHA-256 that stands at its end");
+        return false;
+    }
+    if (length < at || memcmp(bytes, title, at)) {
+        const char *end = memchr(bytes, '\n', length);
+        snprintf(error, MANIFEST_ERROR, "MANIFEST: written by %.*s; this is "
+                 "plumb %s, which opens only its own",
+                 (int)(end - bytes < 64 ? end - bytes : 64), bytes,
+                 PLUMB_VERSION);
+        return false;
+    }
+    snprintf(error, MANIFEST_ERROR, "MANIFEST: lists other files");
+    for (int i = 0; i < n; i++) {
+        size_t m = put_line(line, sum[i].hash, sum[i].n, sum[i].name);
+        if (length < at + m || memcmp(bytes + at, line, m)) {
+            snprintf(error, MANIFEST_ERROR, "%s: damaged: MANIFEST does not "
+                     "list it with %zu bytes and SHA-256 %s", sum[i].name,
+                     sum[i].n, sum[i].hash);
+            break;
+        }
+        at += m;
+    }
+    return false;
+}

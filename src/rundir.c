@@ -1,0 +1,171 @@
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "die.h"
+#include "os.h"
+#include "rundir.h"
+
+void step_name(char name[STEP_NAME], long step)
+{
+    snprintf(name, STEP_NAME, "step-%ld", step);
+}
+
+/* N of "step-N"; -1 of another name. */
+static long step_of(const char *name)
+{
+    const char *digits = name + 5;
+    size_t n = strncmp(name, "step-", 5) ? 0 : strspn(digits, "0123456789");
+    if (n == 0 || n > 18 || digits[n] || (*digits == '0' && n > 1)) return -1;
+    return strtol(digits, NULL, 10);
+}
+
+static int later_first(const void *a, const void *b)
+{
+    long x = *(const long *)a, y = *(const long *)b;
+    return (x < y) - (x > y);
+}
+
+long *rundir_steps(Arena *a, const char *out, int *n)
+{
+    const char **name;
+    int names_there = 0;
+    *n = 0;
+    if (!disk_names(a, out, &name, &names_there)) return NULL;
+    long *step = arena_alloc(a, (size_t)names_there * sizeof *step + 1);
+    for (int i = 0; i < names_there; i++)
+        if (step_of(name[i]) >= 0) step[(*n)++] = step_of(name[i]);
+    qsort(step, (size_t)*n, sizeof *step, later_first);
+    return step;
+}
+
+long rundir_newest(const char *out)
+{
+    Arena a = {0};
+    int n;
+    const long *step = rundir_steps(&a, out, &n);
+    long newest = n ? *step : -1;
+    arena_free(&a);
+    return newest;
+}
+
+void rundir_keep(const char *out, int keep, long best)
+{
+    Arena a = {0};
+    char name[STEP_NAME];
+    int n;
+    const long *step = rundir_steps(&a, out, &n);
+    for (int i = keep; i < n; i++)
+        if (step[i] != best) {
+            step_name(name, step[i]);
+            disk_remove(out, name);
+        }
+    arena_free(&a);
+}
+
+void rundir_point_best(const char *out, long best)
+{
+    Arena a = {0};
+    char name[STEP_NAME];
+    int n, i = 0;
+    const long *step = rundir_steps(&a, out, &n);
+    while (i < n && step[i] != best) i++;
+    step_name(name, best);
+    if (i < n) disk_point(out, "best", name);
+    arena_free(&a);
+}
+
+/* Names of the run's own, with or without .tmp behind them. */
+static bool is_own(const char *name)
+{
+    static const char *const own[] = {"best", "config.json", "metrics.jsonl",
+                                      "report.html"};
+    char stem[64];
+    size_t n = strlen(name);
+    if (n > 4 && !strcmp(name + n - 4, ".tmp")) n -= 4;
+    if (n >= sizeof stem) return false;
+    snprintf(stem, sizeof stem, "%.*s", (int)n, name);
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (!strcmp(stem, own[i])) return true;
+    return step_of(stem) >= 0;
+}
+
+static bool is_temporary(const char *name)
+{
+    size_t n = strlen(name);
+    return n > 4 && !strcmp(name + n - 4, ".tmp") && is_own(name);
+}
+
+void rundir_clean(const char *out)
+{
+    Arena a = {0};
+    const char **name;
+    int n = 0;
+    if (disk_names(&a, out, &name, &n))
+        for (int i = 0; i < n; i++)
+            if (is_temporary(name[i])) disk_remove(out, name[i]);
+    arena_free(&a);
+}
+
+static void remove_previous(const char *out)
+{
+    Arena a = {0};
+    char path[DISK_PATH];
+    const char **name;
+    int n = 0;
+    disk_path(path, out, "previous");
+    if (disk_names(&a, path, &name, &n)) {
+        for (int i = 0; i < n; i++) disk_remove(path, name[i]);
+        disk_remove(out, "previous");
+    }
+    arena_free(&a);
+}
+
+/* A kill may come in between: then the next run goes on with what is in
+ * `moving`, and previous/ is replaced only when all is there. */
+void rundir_make_room(const char *out)
+{
+    static const char moving[] = "previous.moving";
+    Arena a = {0};
+    char from[DISK_PATH], to[DISK_PATH], path[DISK_PATH];
+    const char **name;
+    int n = 0;
+    rundir_clean(out);
+    disk_path(path, out, moving);
+    bool begun = disk_names(&a, path, &name, &n);
+    if (!begun && rundir_newest(out) < 0) return;
+    if (!begun && os->mkdir(path))
+        die(EXIT_IO, "%s: cannot create: %s", path, strerror(errno));
+    n = 0;
+    disk_names(&a, out, &name, &n);
+    for (int i = 0; i < n; i++) {
+        if (!is_own(name[i])) continue;
+        disk_path(from, out, name[i]);
+        disk_path(to, path, name[i]);
+        if (os->rename(from, to))
+            die(EXIT_IO, "%s: cannot move to %s: %s", from, path,
+                strerror(errno));
+    }
+    remove_previous(out);
+    disk_move(out, moving, "previous");
+    arena_free(&a);
+}
+
+void rundir_set_aside(const char *out, long step)
+{
+    char name[STEP_NAME], aside[48];
+    step_name(name, step);
+    snprintf(aside, sizeof aside, "%s.damaged", name);
+    disk_remove(out, aside);
+    disk_move(out, name, aside);
+}
+
+void rundir_of(const char *dir, char out[DISK_PATH])
+{
+    const char *slash = strrchr(dir, '/'), *last = slash ? slash + 1 : dir;
+    disk_path(out, dir, "..");
+    if (strcmp(last, "best") && step_of(last) < 0) return;
+    if (!slash) snprintf(out, DISK_PATH, ".");
+    else if (slash == dir) snprintf(out, DISK_PATH, "/");
+    else snprintf(out, DISK_PATH, "%.*s", (int)(slash - dir), dir);
+}
