@@ -106,6 +106,35 @@ TEST(a_power_failure_undoes_nothing_that_has_returned)
     arena_free(&a);
 }
 
+static void make_and_write(void *arg)
+{
+    (void)arg;
+    if (!disk_make("out/run")) _exit(EXIT_CANTCREATE);
+    disk_replace("out/run", &notes[0]);
+}
+
+/* Also where the process that made it was killed before the fsync. */
+TEST(a_directory_that_was_made_outlives_a_power_failure)
+{
+    Arena a = {0};
+    for (int k = 1; k < 8; k++) {
+        free(begin());
+        faults->kill = k;
+        in_child(make_and_write, NULL, false);
+        *faults = (Faults){0};
+        fs_crash(-1);
+        make_and_write(NULL);
+        fs_crash(1);
+        EXPECT(strstr(tree_text(&a, "out"), " out/run/a="), "killed before "
+               "call %d:%s", k, tree_text(&a, "out"));
+        faults_in_memory((Faults){.fail = k, .error = ENOSPC});
+        int status = in_child(make_and_write, NULL, true);
+        EXPECT(status == EXIT_CANTCREATE || status == EXIT_IO, "call %d: "
+               "status %d", k, status);
+    }
+    arena_free(&a);
+}
+
 /* -- every call fails ---------------------------------------------------- */
 
 static bool is_either(const char *tree, const char *old, const char *new)

@@ -165,6 +165,7 @@ static int parent_of(const char *path, char last[NAME])
 static int node_of(const char *path, bool follow)
 {
     char name[NAME];
+    if (!*path) return ROOT;
     int dir = parent_of(path, name);
     Entry *e = dir == NOWHERE ? NULL : find(&fs->node[dir].dir, name);
     if (e && follow && fs->node[e->node].kind == LINK_NODE)
@@ -173,9 +174,18 @@ static int node_of(const char *path, bool follow)
     return e ? e->node : NOWHERE;
 }
 
+/* "a/b/.." is "a", and "b/.." the root. */
 static int mem_open(const char *path, int flags)
 {
-    char name[NAME];
+    char name[NAME], up[DISK_PATH];
+    size_t n = strlen(path);
+    if (n > 3 && !strcmp(path + n - 3, "/..")) {
+        snprintf(up, sizeof up, "%.*s", (int)n - 3, path);
+        char *slash = strrchr(up, '/');
+        if (slash) *slash = 0;
+        else *up = 0;
+        path = up;
+    }
     int fd = 0, node = node_of(path, true), dir;
     if (node == NOWHERE) {
         if (!(flags & O_CREAT)) return -1;
@@ -374,6 +384,8 @@ static bool same(const Data *a, const Data *b)
 void fs_crash(int state)
 {
     int first = state - 1, pending = fs->changes;
+    memset(fs->file, 0, sizeof fs->file);
+    if (state < 0) return;
     unsigned often = 1 + any(9);
     random_state += (uint64_t)state * 0x9e3779b97f4a7c15u;
     for (int i = 0; i < pending; i++)
@@ -389,7 +401,6 @@ void fs_crash(int state)
         nd->dir = nd->durable_dir;
         nd->lost = false;
     }
-    memset(fs->file, 0, sizeof fs->file);
 }
 
 /* -- calls that fail ---------------------------------------------------- */

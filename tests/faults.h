@@ -51,7 +51,8 @@ int fs_open_files(void);
 int fs_synced_again(void);      /* fsyncs of a file whose fsync had failed */
 void fs_set(const char *path, const char *bytes, size_t n);
 
-/* Power failure. State 0: all that is pending happened; 1: nothing of it;
+/* Only the process has ended: state -1, its files are closed. Power failure:
+ * state 0: all that is pending happened; 1: nothing of it;
  * 2 ... 1 + pending: what came first did; from there on: any of it did, in
  * which files that were not synchronised are old, cut, zero or noise. */
 int fs_pending(void);

@@ -149,8 +149,10 @@ static void save(int keep, long best)
 {
     char name[STEP_NAME];
     rundir_clean("out");
-    if (rundir_newest("out") < 3) small_publish("out", 3);
-    faults->told = 3;
+    if (rundir_newest("out") < 3) {
+        small_publish("out", 3);
+        faults->told = 3;
+    }
     step_name(name, best);
     if (best == 3) disk_point("out", "best", name);
     rundir_keep("out", keep, best);
@@ -270,44 +272,51 @@ static const Scenario scenarios[] = {
     {"make room again", older_two_runs, make_room, wrong_two_rooms}
 };
 
-/* After a kill and, in all states but the first, a power failure. */
+/* After a kill (state -1) and, in the other states, a power failure. */
 typedef struct {
     const Scenario *scenario;
     const Fs *died;             /* as it was when the process ended */
     const char *end;            /* the tree when all has been done */
-    int killed, told, states;
+    int killed, again, told, states;
 } Death;
 
-static bool state_is_right(const Death *d, int state)
+/* What is wrong then, or after it has run once more to its end, or after a
+ * power failure that comes when it has returned. */
+static const char *wrong_state(const Death *d, int state, Arena *a,
+                               const char **before, const char **after)
 {
-    Arena a = {0};
     const Scenario *s = d->scenario;
     fs_put(d->died);
     fs_crash(state);
     *faults = (Faults){.told = d->told};
-    const char *wrong = s->wrong(), *after = " -";
-    char *before = tree_text(&a, "out");
-    if (!wrong) {
-        s->run(NULL);
-        wrong = s->wrong();
-        after = tree_text(&a, "out");
-    }
-    if (!wrong && strcmp(after, d->end)) wrong = "not the same in the end";
-    bool right = EXPECT(!wrong, "%s: killed before call %d, state %d: %s\n"
-                        "    after that:%s\n    after one more run:%s",
-                        s->name, d->killed, state, wrong, before, after);
-    arena_free(&a);
-    return right;
+    const char *wrong = s->wrong();
+    *before = tree_text(a, "out");
+    *after = " -";
+    if (wrong) return wrong;
+    s->run(NULL);
+    *after = tree_text(a, "out");
+    if ((wrong = s->wrong())) return wrong;
+    if (strcmp(*after, d->end)) return "not the same in the end";
+    fs_crash(1);
+    return s->wrong();
 }
 
 static void states_are_right(void *arg)
 {
     const Death *d = arg;
-    for (int i = 0; i < d->states; i++)
-        if (!state_is_right(d, i)) {
-            fflush(stdout);
-            _exit(1);
-        }
+    for (int i = -1; i < d->states - 1; i++) {
+        const char *before, *after;
+        Arena a = {0};
+        const char *wrong = wrong_state(d, i, &a, &before, &after);
+        EXPECT(!wrong, "%s: killed before call %d, then %d, state %d: %s\n"
+               "    after that:%s\n    after one more run:%s",
+               d->scenario->name, d->killed, d->again, i, wrong, before,
+               after);
+        arena_free(&a);
+        if (!wrong) continue;
+        fflush(stdout);
+        _exit(1);
+    }
 }
 
 /* The tree when it has run to its end; *calls: how many it made. */
@@ -319,35 +328,86 @@ static char *run_to_end(const Scenario *s, Arena *a, int *calls)
     return tree_text(a, "out");
 }
 
-/* Only kills (the first state), or power failures as well. */
-static void kill_everywhere(const Scenario *s, bool power, int *kills,
-                            int *states)
+/* KILL: the process ends. POWER: perhaps the machine as well. TWICE: the
+ * process that goes on is killed, too, then perhaps the machine. */
+typedef enum { KILL, POWER, TWICE } How;
+typedef struct { int kills, states; } Count;
+
+static bool killed_at(Death *d, How how, int k, Count *count)
+{
+    *faults = (Faults){.kill = k, .told = faults->told};
+    int status = in_child(d->scenario->run, NULL, false);
+    if (status != KILLED && status != 0)
+        return EXPECT(false, "%s: killed before call %d, then %d: status %d",
+                      d->scenario->name, d->killed, k, status);
+    d->died = fs_take();
+    d->told = faults->told;
+    d->states = how == KILL ? 1 : 3 + fs_pending() + RANDOM_STATES;
+    status = in_child(states_are_right, d, false);
+    bool right = EXPECT(status == 0, "%s: killed before call %d, then %d: "
+                        "status %d", d->scenario->name, d->killed, d->again,
+                        status);
+    count->kills++, count->states += d->states;
+    free((void *)d->died);
+    return right;
+}
+
+static bool killed_again(Death *d, int k, int calls, Count *count)
+{
+    static unsigned random = 1;
+    bool full = getenv("PLUMB_TEST_FULL") != NULL, right = true;
+    Fs *died;
+    faults->kill = k;
+    in_child(d->scenario->run, NULL, false);
+    fs_crash(-1);
+    died = fs_take();
+    int told = faults->told;
+    for (int i = 0; right && i < (full ? calls : 2); i++) {
+        random = random * 1103515245 + 12345;
+        d->again = 1 + (full ? i : (int)(random >> 16) % calls);
+        fs_put(died);
+        faults->told = told;
+        right = killed_at(d, TWICE, d->again, count);
+    }
+    free(died);
+    return right;
+}
+
+static void kill_everywhere(const Scenario *s, How how, Count *count)
 {
     Arena a = {0};
     int calls;
-    bool bad = false;
+    bool right = true;
     faults_in_memory((Faults){0});
     s->prepare();
     fs_sync();
     Fs *before = fs_take();
     const char *end = run_to_end(s, &a, &calls);
-    for (int k = 1; k <= calls + 1 && !bad; k++, ++*kills) {
+    for (int k = 1; k <= calls + 1 && right; k++) {
+        Death d = {.scenario = s, .end = end, .killed = k};
         fs_put(before);
-        *faults = (Faults){.kill = k};
-        int status = in_child(s->run, NULL, false);
-        EXPECT(status == (k <= calls ? KILLED : 0), "%s: killed before call "
-               "%d of %d: status %d", s->name, k, calls, status);
-        Death d = {s, fs_take(), end, k, faults->told,
-                   power ? 2 + fs_pending() + RANDOM_STATES : 1};
-        status = in_child(states_are_right, &d, false);
-        bad = !EXPECT(status == 0, "%s: killed before call %d of %d: status "
-                       "%d", s->name, k, calls, status);
-        *states += d.states;
-        free((void *)d.died);
+        *faults = (Faults){0};
+        right = how == TWICE ? killed_again(&d, k, calls, count)
+                             : killed_at(&d, how, k, count);
     }
     free(before);
     arena_free(&a);
 }
+
+static void all_scenarios(How how)
+{
+    Count count = {0};
+    for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
+        kill_everywhere(&scenarios[i], how, &count);
+    test_say("%d kill points, %d states after them", count.kills,
+             count.states);
+}
+
+TEST(killed_before_every_call_loses_nothing) { all_scenarios(KILL); }
+TEST(power_failure_before_every_call_loses_nothing) { all_scenarios(POWER); }
+TEST(killed_twice_loses_nothing) { all_scenarios(TWICE); }
+
+/* -- calls that fail ----------------------------------------------------- */
 
 /* A call fails, once or from then on: the program ends and says so, or does
  * without the call, and all is done. Then the disk is mended. */
@@ -423,14 +483,3 @@ TEST(interruptions_change_nothing_in_a_run)
     }
     arena_free(&a);
 }
-
-static void all_scenarios(bool power)
-{
-    int kills = 0, states = 0;
-    for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
-        kill_everywhere(&scenarios[i], power, &kills, &states);
-    test_say("%d kill points, %d states after them", kills, states);
-}
-
-TEST(killed_before_every_call_loses_nothing) { all_scenarios(false); }
-TEST(power_failure_before_every_call_loses_nothing) { all_scenarios(true); }
