@@ -163,7 +163,7 @@ static bool read_ours(Arena *a, Checkpoint *c, char error[OPEN_ERROR])
 {
     Sum sum[CHECKPOINT_FILES];
     char path[DISK_PATH], why[MANIFEST_ERROR];
-    Bytes m;
+    Bytes m = {0};
     for (int i = 0; i <= CHECKPOINT_FILES; i++) {
         Bytes *f = i < CHECKPOINT_FILES ? &c->file[i] : &m;
         disk_path(path, c->dir, i < CHECKPOINT_FILES ? names[i] : "MANIFEST");
