@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include "text.h"
 
-enum { SEEDS_MOST = 200,        /* initialisations to average over */
+enum { SEEDS_MOST = 1000,       /* initialisations to average over */
        COLUMNS_MOST = 64,       /* numbers of each, see Sample */
        MEASUREMENTS = 8 * SEEDS_MOST };     /* of one claim */
 

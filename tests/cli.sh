@@ -65,7 +65,7 @@ refused 64 "E1 E2" lab C1
 refused 64 "C18" lab E1 c77
 refused 64 "training" lab --quick C12
 refused 66 "no-such" lab --train --data=no-such C12
-refused 64 "seeds" lab --seeds=201 e1
+refused 64 "seeds" lab --seeds=1001 e1
 refused 64 "--quick" lab --quik
 refused 66 "no-such" lab --data=no-such C12
 refused 64 "name the directories" lab report

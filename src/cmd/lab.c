@@ -24,7 +24,7 @@ static const Claim *const claims[] = {
 #include "claim_list.h"
 };
 enum { CLAIMS = sizeof claims / sizeof *claims };
-_Static_assert(SEEDS_MOST == 200, "the range of --seeds");
+_Static_assert(SEEDS_MOST == 1000, "the range of --seeds");
 
 static const char *out = "";
 static MapPlan plan = {.placements = "pre,post,peri,deepnorm",
@@ -41,7 +41,7 @@ static const Flag flags[] = {
         "these and those about training (the default), and the text is needed"),
     FLAG_BOOL("list", NULL, &list, "list the claims and run none"),
     FLAG_BOOL("json", NULL, &json, "one JSON object for each claim"),
-    FLAG_INT("seeds", NULL, &lab.seeds, "[0,200]",
+    FLAG_INT("seeds", NULL, &lab.seeds, "[0,1000]",
         "average over so many initialisations, where --list names a least "
         "number; of fewer a claim is skipped. 0: as many as it needs"),
     FLAG_STRING("data", NULL, &lab.data, "where tiny Shakespeare is"),
