@@ -49,8 +49,9 @@ void disk_replace(const char *parent, const DiskFile *file);
 /* PARENT/NAME, a symbolic link to the name `to` beside it. */
 void disk_point(const char *parent, const char *name, const char *to);
 
-/* PARENT/FROM gets the name PARENT/TO. */
-void disk_move(const char *parent, const char *from, const char *to);
+/* PARENT/FROM becomes TO_PARENT/TO. */
+void disk_move(const char *parent, const char *from, const char *to_parent,
+               const char *to);
 
 /* The directory with the files in it, or the file; nothing if it is not
  * there. */
