@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "die.h"
+#include "disk.h"
 #include "json.h"
 #include "safetensors.h"
 #include "utf8.h"
@@ -281,23 +282,17 @@ static void write_tensor(FILE *f, const Param *p, size_t *at)
 char *safetensors_header(Arena *a, const Param *param, int nparam,
                          size_t *length)
 {
-    char *text = NULL, *header = NULL;
-    size_t n = 0, at = 0;
-    FILE *f = open_memstream(&text, &n);
-    bool ok = f;
-    if (f) {
-        fprintf(f, "{\"__metadata__\":{\"format\":\"pt\"}");
-        for (int i = 0; i < nparam; i++) write_tensor(f, &param[i], &at);
-        putc('}', f);
-        ok = !ferror(f);
-        ok = !fclose(f) && ok;
-    }
-    if (!ok) die(EXIT_MEMORY, "out of memory: the header of the weights");
-    uint64_t padded = (n + 7) / 8 * 8;
-    header = memset(arena_alloc(a, LENGTH + padded), ' ', LENGTH + padded);
+    size_t at = 0;
+    Draft draft;
+    FILE *f = draft_open(&draft);
+    fprintf(f, "{\"__metadata__\":{\"format\":\"pt\"}");
+    for (int i = 0; i < nparam; i++) write_tensor(f, &param[i], &at);
+    putc('}', f);
+    const Piece *text = draft_close(&draft, a, "a header of tensors").piece;
+    uint64_t padded = (text->n + 7) / 8 * 8;
+    char *header = memset(arena_alloc(a, LENGTH + padded), ' ', LENGTH + padded);
     memcpy(header, &padded, LENGTH);
-    memcpy(header + LENGTH, text, n);
-    free(text);
+    memcpy(header + LENGTH, text->data, text->n);
     *length = LENGTH + padded;
     return header;
 }

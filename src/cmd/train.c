@@ -448,8 +448,7 @@ static void put_progress(Run *r, const Report *s)
 static void check_written(Run *r)
 {
     metrics_flush(&r->metrics);
-    if (fflush(stdout) || ferror(stdout))
-        die(EXIT_IO, "stdout: cannot write: %s", strerror(errno));
+    flush_stdout();
 }
 
 /* OUT/report.html. As the run grows longer it takes longer to write; while

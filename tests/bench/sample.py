@@ -14,8 +14,7 @@ TURNS = int(sys.argv[1]) if len(sys.argv) > 1 else 9
 SECONDS = float(sys.argv[2]) if len(sys.argv) > 2 else 1
 # name, layers, width, heads, context, streams, vocabulary, threads
 CASES = [("b", 4, 128, 4, 64, 1, 65, 1), ("b", 4, 128, 4, 64, 1, 65, 2),
-         ("b", 4, 128, 4, 64, 8, 65, 1), ("a", 6, 384, 6, 256, 1, 65, 1),
-         ("a", 6, 384, 6, 256, 1, 65, 2)]
+         ("b", 4, 128, 4, 64, 8, 65, 1), ("d", 6, 64, 4, 64, 1, 65, 1)]
 
 
 def start(program, shape, threads):

@@ -32,7 +32,7 @@ from transformers import (AutoModelForCausalLM, AutoTokenizer, GPT2Config,
                           GPT2LMHeadModel, OpenAIGPTConfig,
                           OpenAIGPTLMHeadModel)
 
-PLUMB = Path(os.environ.get("PLUMB", "."))
+PLUMB = Path(os.environ.get("PLUMB", ".")).resolve()
 CLASSES = {"pre": GPT2LMHeadModel, "post": OpenAIGPTLMHeadModel}
 CONTEXT, GREEDY = 32, 200
 # What tokenizers like to change: spaces, line ends, combining marks, capitals,
@@ -64,8 +64,8 @@ def train(out, placement, tie):
     data.write_bytes(CORPUS.encode())
     run(PLUMB / "train", f"--out={out}", f"--placement={placement}",
         f"--data={data}", "--layers=2", "--width=32", "--heads=4",
-        f"--context={CONTEXT}", "--steps=60", "--warmup=10", "--dropout=0.1",
-        "--eval-interval=30", "--eval-iters=2", "--probe-interval=0",
+        f"--context={CONTEXT}", "--steps=400", "--lr=1e-2", "--dropout=0.1",
+        "--eval-interval=200", "--eval-iters=2", "--probe-interval=0",
         *(["--tie"] if tie else []))
     return out / "best"
 
