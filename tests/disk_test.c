@@ -15,7 +15,11 @@ static const DiskFile notes[] = {
     {"b", NULL, 0}
 };
 
-static void publish(void *arg) { (void)arg; disk_publish("out", "x", notes, 2); }
+static void publish(void *arg)
+{
+    (void)arg;
+    disk_publish("out", "x", notes, 2);
+}
 
 static void replace(void *arg)
 {
