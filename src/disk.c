@@ -69,26 +69,28 @@ static bool sync_dir(const char *path)
     return settle(fd) || errno == EINVAL;
 }
 
-/* The directory, and why a file in it could not be removed, or 0. */
-typedef struct { const char *path; int why; } Removal;
+/* A directory, and what went wrong first while it was emptied, or 0. */
+typedef struct { const char *path; int why; } Emptied;
 
-static void unlink_in(void *removal, const char *name)
-{
-    Removal *r = removal;
-    char path[DISK_PATH];
-    disk_path(path, r->path, name);
-    if (os->unlink(path) && !r->why) r->why = errno;
-}
+static void remove_in(void *emptied, const char *name);
 
-/* A file, or a directory with nothing but files in it. */
+/* unlink says of a directory EISDIR on Linux, EPERM in POSIX. */
 static bool remove_tree(const char *path)
 {
-    Removal r = {path, 0};
+    Emptied e = {path, 0};
     if (!os->unlink(path) || errno == ENOENT) return true;
-    if (errno != EISDIR && errno != EPERM) return false;    /* no directory */
-    if (os->list(path, unlink_in, &r)) return false;
-    if (r.why) return errno = r.why, false;
+    if (errno != EISDIR && errno != EPERM) return false;
+    if (os->list(path, remove_in, &e)) return false;
+    if (e.why) return errno = e.why, false;
     return !os->rmdir(path);
+}
+
+static void remove_in(void *emptied, const char *name)
+{
+    Emptied *e = emptied;
+    char path[DISK_PATH];
+    disk_path(path, e->path, name);
+    if (!remove_tree(path) && !e->why) e->why = errno;
 }
 
 /* -- what is built of them ---------------------------------------------- */
@@ -120,10 +122,15 @@ static void into_place(Names *n, const char *parent)
     if (!sync_dir(parent)) failed(n->path, NULL);
 }
 
+void disk_sync(const char *path)
+{
+    if (!sync_dir(path)) failed(path, NULL);
+}
+
 bool disk_make(const char *path)
 {
     char parent[DISK_PATH];
-    if (os->mkdir(path)) return errno == EEXIST;
+    if (os->mkdir(path) && errno != EEXIST) return false;
     disk_path(parent, path, "..");
     return sync_dir(parent);
 }

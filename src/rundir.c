@@ -108,23 +108,9 @@ void rundir_clean(const char *out)
     Arena a = {0};
     const char **name;
     int n = 0;
-    if (disk_names(&a, out, &name, &n))
-        for (int i = 0; i < n; i++)
-            if (is_temporary(name[i])) disk_remove(out, name[i]);
-    arena_free(&a);
-}
-
-static void remove_previous(const char *out)
-{
-    Arena a = {0};
-    char path[DISK_PATH];
-    const char **name;
-    int n = 0;
-    disk_path(path, out, "previous");
-    if (disk_names(&a, path, &name, &n)) {
-        for (int i = 0; i < n; i++) disk_remove(path, name[i]);
-        disk_remove(out, "previous");
-    }
+    if (disk_names(&a, out, &name, &n)) disk_sync(out);
+    for (int i = 0; i < n; i++)
+        if (is_temporary(name[i])) disk_remove(out, name[i]);
     arena_free(&a);
 }
 
@@ -148,7 +134,7 @@ void rundir_make_room(const char *out)
         disk_remove(path, name[i]);     /* of a run that began in between */
         disk_move(out, name[i], path, name[i]);
     }
-    remove_previous(out);
+    disk_remove(out, "previous");
     disk_move(out, moving, out, "previous");
     arena_free(&a);
 }
