@@ -219,6 +219,21 @@ TEST(a_map_has_its_numbers_its_holes_and_its_bar)
     HAS(svg, "xmlns=\"http://www.w3.org/2000/svg\"");
 }
 
+TEST(a_map_of_a_given_scale_marks_it_and_names_its_holes)
+{
+    const char *const row[] = {"pre"}, *const column[] = {"6", "48"};
+    const double value[] = {1e30, NAN};
+    ChartLevel mark[] = {{"floor", 1}, {"unigram", 3}};
+    FILE *f = tmpfile();
+    chart_map(f, &(ChartMap){"t", "placement", "layers", "nats", 1, 2, row,
+              column, value, false, 1, 3, "x", mark, 2});
+    const char *svg = all_of(f);
+    HAS(svg, "data-low=\"1\" data-high=\"3\"");
+    HAS(svg, ">x</text>");
+    HAS(svg, "class=\"on-light\">1e30</text>");   /* the last shade */
+    HAS(svg, ">unigram</text>");
+}
+
 TEST(lines_have_axes_levels_and_a_legend)
 {
     const double x[] = {1, 10, 100, 1000}, y[] = {4, NAN, 2, 1};

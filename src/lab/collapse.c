@@ -25,9 +25,9 @@
  *     GELU: the factor of 8 is put into W_1, and its inverse into W_2. */
 #include "setting.h"
 
-enum { LAYERS = 12 };
-typedef struct { const char *placement; enum Init init; bool joint, gelu;
-                 real inner; } Variant;     /* inner: 0 is 1 */
+/* inner: 0 is 1; layers: 0 is 12 */
+typedef struct { const char *placement; int init; bool joint, gelu;
+                 real inner; int layers; } Variant;
 
 /* W_1 by c and W_2 by 1/c: f(h) becomes f(c h) / c. */
 static void scale_inside(Trial *t, real c)
@@ -41,7 +41,7 @@ static void scale_inside(Trial *t, real c)
 
 static void variant_new(Trial *t, Variant v, int seed)
 {
-    GPTConfig c = setting_r(v.placement, LAYERS, seed);
+    GPTConfig c = setting_r(v.placement, v.layers ? v.layers : 12, seed);
     c.init = v.init, c.relu = !v.gelu;
     trial_new(t, c, 4);
     if (v.joint) joint_qkv(t);
@@ -68,15 +68,18 @@ static const Variant post = {.placement = "post"};
 
 static void c9(Lab *lab)
 {
-    Variant joint = post, small = post;
+    Variant joint = post, deeper = post, small = post;
     Variant pre = {.placement = "pre"}, deepnorm = {.placement = "deepnorm"};
-    joint.joint = true, small.init = INIT_GPT2;
+    joint.joint = deeper.joint = true, deeper.layers = 24;
+    small.init = INIT_GPT2;
     measured_over(lab, cosine(lab, false, post), .98, 1,
                   "Post-LN")->seen = ".986";
     differs(measured_over(lab, cosine(lab, false, joint), .98, 1,
                           "Post-LN, W_QKV joint"), .92, .96,
             "W_V of half the variance makes attention's branch, which is what "
-            "mixes tokens, half as strong: 12 layers are not enough");
+            "mixes tokens, half as strong: it takes more layers");
+    measured_over(lab, cosine(lab, false, deeper), .98, 1,
+                  "Post-LN, W_QKV joint, L = 24");
     measured_over(lab, cosine(lab, false, pre), .5, .9, "Pre-LN")
         ->seen = ".69";
     measured_over(lab, cosine(lab, false, deepnorm), -.05, .05, "DeepNorm")

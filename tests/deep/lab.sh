@@ -7,6 +7,8 @@ trap 'rm -f "$out"' EXIT
 sed 's/.*"id":"\([^"]*\)".*"verdict":"\([^"]*\)".*/\1 \2/' "$out" | tr '\n' ','
 [ "$(grep -c '^{"id":.*}$' "$out")" = \
   "$(./lab --quick --list | grep -c quick)" ] || exit 1
+grep '"id":"C4"' "$out" | grep -q '"standard_error":0[.0-9]*,"seeds":16' ||
+    exit 1
 
 # Few seeds make no claim false: it is skipped.
 for n in 1 2; do

@@ -193,6 +193,12 @@ all() {
     plant "a known difference that excuses any" src/lab/verdict.c \
         'm->differs && within' 'm->differs || within' \
         a_claim_holds
+    plant "a verdict of too few seeds" src/lab/verdict.c \
+        'lab->seeds < claim->fewest' 'lab->seeds < 0' \
+        too_few_seeds
+    plant "the error of one seed for that of the mean" src/lab/estimate.c \
+        'square * (n - 1) / n' 'square * (n - 1)' \
+        the_error_of
     plant "columns turned the wrong way" src/svd.c \
         'z < 0 ? -1 : 1' 'z < 0 ? 1 : -1' \
         singular_values
