@@ -2,8 +2,8 @@
  * validation loss in nats per character. To know how frequent characters are
  * and no more is 3.35 nats: a model that stays there is stuck, and it is stuck
  * because its tokens have collapsed onto each other (C9). To know pairs of
- * characters is 2.48.
- * Hardly any run that does not train shows a NaN: "diverged" it is rarely.
+ * characters is 2.48. No run here ends in NaN, which is what diverging would
+ * be: what does not train is stuck.
  *
  * C12  Post-LN needs a warmup, Pre-LN trains without one (Xiong et al. 2020):
  *      L = 6, a rate of 3e-3, 400 steps. That lessens the need of a warmup and
