@@ -86,6 +86,16 @@ before=$(marks run)
       "$(sed 's/,"tokens_per_s":[^,]*//' run/metrics.jsonl)" ] &&
     [ "$before" = "$(marks run)" ]
 check "--resume with another --out: $(tail -n 1 log)" $?
+"$top/train" $base --steps=7 --out=busy > log 2>&1 &&
+    "$top/train" --resume=run/step-15 --out=./busy/ > log 2>&1 &&
+    [ -d busy/previous/step-7 ] && [ ! -e busy/step-7 ] &&
+    cmp busy/step-20/optim.safetensors run/step-20/optim.safetensors
+check "--resume into the directory of another run: $(tail -n 1 log)" $?
+(cp -R run twin && cd twin && rm -rf step-20 &&
+    "$top/train" --resume=step-15 --out=../twin/.) > log 2>&1 &&
+    [ ! -e twin/previous ] &&
+    cmp twin/step-20/optim.safetensors run/step-20/optim.safetensors
+check "--resume in a directory by another name: $(tail -n 1 log)" $?
 "$top/train" --resume=run --steps=25 --out=longer > log 2>&1 &&
     [ "$(wc -l < longer/metrics.jsonl)" -eq 25 ] &&
     [ "$(grep -c verdict longer/metrics.jsonl)" -eq 1 ]
