@@ -133,15 +133,22 @@ refused 65 "é" train --init-from=run --data=accents.txt --out=none
 # A signal: saved, then ended by it; and the same bits as if left alone.
 long="$tiny --data=builtin:20000 --steps=4000 --eval-interval=1000"
 "$top/train" $long --out=alone > alone.log 2>&1
+stopped_by() {  # signal: its status; not if the run was at its end before
+    for try in 1 2 3 4 5; do
+        rm -rf stopped
+        "$top/train" $long --out=stopped > log 2>&1 &
+        pid=$!
+        while [ ! -s stopped/metrics.jsonl ]; do sleep 0.02; done
+        sleep 0.05
+        kill -$1 $pid 2> /dev/null
+        wait $pid 2> /dev/null
+        status=$?
+        [ $status -eq 0 ] || return
+    done
+}
+
 for signal in TERM HUP; do
-    rm -rf stopped
-    "$top/train" $long --out=stopped > log 2>&1 &
-    pid=$!
-    while [ ! -s stopped/metrics.jsonl ]; do sleep 0.02; done
-    sleep 0.1
-    kill -$signal $pid
-    wait $pid 2> /dev/null
-    status=$?
+    stopped_by $signal
     [ $status -gt 128 ] && [ "$(kill -l $((status - 128)))" = $signal ] &&
         grep -q "saved; to go on: ./train --resume=stopped" log
     check "SIG$signal saves, then ends the run by it: status $status, \
