@@ -80,13 +80,23 @@ static void put_shade_cells(const Map *p, int s)
     if (any) fputs("\"/>\n", p->f);
 }
 
+/* Three digits; where the colours are even, all with the same decimals. */
+static const char *cell_text(const Map *p, int i, int k, char out[NUMBER])
+{
+    double v = cell(p, i, k), most = fabs(p->scale.high);
+    if (p->m->log || !(most >= 0.1 && most < 1000))
+        return draw_number(v, 3, false, out);
+    snprintf(out, NUMBER, "%.*f", most < 1 ? 3 : most < 10 ? 2 : most < 100, v);
+    return out;
+}
+
 static double widest_number(const Map *p)
 {
     char text[NUMBER];
     double w = 0;
     for (int i = 0; i < p->rows; i++)
         for (int k = 0; k < p->columns; k++)
-            w = fmax(w, draw_wide(draw_number(cell(p, i, k), 3, false, text)));
+            w = fmax(w, draw_wide(cell_text(p, i, k, text)));
     return w;
 }
 
@@ -102,7 +112,7 @@ static void put_numbers(const Map *p)
             draw_text(p->f, column_x(p, k) + p->w / 2,
                       p->top + (i + 0.5) * p->h + 4, "middle",
                       s < SHADES * 2 / 3 ? "on-dark" : "on-light",
-                      draw_number(cell(p, i, k), 3, false, text));
+                      cell_text(p, i, k, text));
         }
 }
 
@@ -240,8 +250,8 @@ void chart_map(FILE *f, const ChartMap *m)
 {
     Map p = {.f = f, .m = m, .rows = least(m->rows, CELLS),
              .columns = least(m->columns, CELLS)};
-    double width = fit_cells(&p);
     fit_scale(&p);
+    double width = fit_cells(&p);
     draw_begin(f, "map", m->title, width,
                p.top + p.rows * p.h + (m->group ? 52 : 42));
     fprintf(f, "<g data-rows=\"%d\" data-columns=\"%d\" data-low=\"%.6g\" "

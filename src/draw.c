@@ -15,8 +15,6 @@ static const char style[] =
     ".chart .paper{fill:#fff}.chart .hole{fill:#ddd}\n"
     ".chart .frame{stroke:#888}.chart .grid{stroke:#e3e3e3}"
     ".chart .level{stroke:#666;stroke-dasharray:1 3}\n"
-    ".chart .over{stroke:#fff;stroke-width:3;stroke-linejoin:round;"
-    "stroke-opacity:.7;paint-order:stroke}\n"
     ".chart .line{fill:none;stroke-width:2;stroke-linejoin:round}"
     ".chart .dots{fill:none;stroke-width:5;stroke-linecap:round}\n"
     ".chart .c0{stroke:#0072b2}.chart .c1{stroke:#d55e00}"
@@ -29,7 +27,7 @@ static const char style[] =
     ".chart text{fill:#bbb}.chart .title{fill:#eee}\n"
     ".chart .paper{fill:#1b1d21}.chart .hole{fill:#3a3d43}"
     ".chart .grid{stroke:#34373d}.chart .level{stroke:#999}"
-    ".chart .over{stroke:#1b1d21}\n"
+    "\n"
     /* Lighter, or they are lost on the dark paper. */
     ".chart .c0{stroke:#56b4e9}.chart .c1{stroke:#f08030}"
     ".chart .c2{stroke:#20c090}.chart .c5{stroke:#4090e0}"

@@ -24,12 +24,13 @@ static const View views[] = {
     {"gain", "What a sublayer does to the gradient", "gain", false, true,
      {"unchanged", 1},
      "Gradient of what enters a sublayer over gradient of what leaves it, "
-     "|dx(i)| / |dx(i+1)|. Over the depth they multiply: 0.8 at each of 96 "
-     "sublayers leaves 5e-10."},
+     "|dx(i)| / |dx(i+1)|: gain_add of the sum x + F(x), times gain_norm if a "
+     "norm comes after the sum. Over the depth they multiply: 0.8 at each of "
+     "96 sublayers leaves 5e-10."},
     {"stream", "Size of the residual stream", "RMS", false, true, {0},
      "Of what each sublayer finds. Where a norm ends each sublayer (post, "
      "deepnorm) it is as large as that norm's gain and bias make it; where "
-     "none does, it is the sum of all branches so far."},
+     "none does, it is the embedding and the sum of all branches so far."},
     {"cosine", "How alike the tokens are", "mean cosine", false, false,
      {"collapsed", 1},
      "Between two tokens of a sequence. Near 1 they are collapsed onto each "
@@ -239,7 +240,7 @@ static void put_largest(Page *p, const ChartLine *line, int n)
                 "|dW| / |W|", .y_log = true, .y_ratio = 2}, line, n,
                 (ChartLevel[]){{"3 %", 0.03}}, 1);
     page_caption(p, "Of the output projections, at the steps that were "
-                 "looked at.");
+                 "looked at. Dotted: a few percent.");
 }
 
 /* -- one run, and all of them -------------------------------------------- */
@@ -280,12 +281,15 @@ void page_views(Page *p, const RunLog *r)
 static void put_overlay(Page *p, const View *v)
 {
     ChartLine *line = arena_alloc(&p->arena, (size_t)p->n * sizeof *line);
+    bool any = false;
     for (int i = 0; i < p->n; i++) {
         const RunLog *r = &p->run[i];
+        any |= length(r, v->column) > 0;
         line[i] = (ChartLine){r->dir, 0, NULL, NULL};
         if (r->nlook)
             line[i] = along(p, r->dir, &r->look[r->nlook - 1], v->column);
     }
+    if (!any) return;
     fprintf(p->f, "<figure data-overlay=\"%s\">\n", v->column);
     put_depth(p, v, line, p->n);
     page_caption(p, v->about);
