@@ -21,6 +21,11 @@ static double at_y(const Frame *p, double v)
     return p->top + p->height * (1 - scale_place(&p->y, v));
 }
 
+static bool has_point(const Frame *p, const ChartLine *s, long k)
+{
+    return scale_takes(&p->x, s->x[k]) && scale_takes(&p->y, s->y[k]);
+}
+
 static bool in_view(const Frame *p, double y)
 {
     return scale_takes(&p->y, y) && y <= p->y.high;
@@ -53,7 +58,7 @@ static void fit(Frame *p, const Chart *c, const ChartLine *s, int n,
     p->x = scale_new(false), p->y = scale_new(c->y_log);
     for (int i = 0; i < n; i++)
         for (long k = 0; k < s[i].n; k++)
-            if (scale_takes(&p->x, s[i].x[k]) && scale_takes(&p->y, s[i].y[k]))
+            if (has_point(p, &s[i], k))
                 scale_widen(&p->x, s[i].x[k]), scale_widen(&p->y, s[i].y[k]);
     for (int i = 0; i < nlevel; i++) scale_widen(&p->y, level[i].y);
     if (c->y_most > 0) p->y.high = fmin(p->y.high, c->y_most);
@@ -88,7 +93,8 @@ static void axes(const Frame *p, const Chart *c)
     }
     draw_line(p->f, "frame", p->left, bottom, p->left + p->width, bottom);
     draw_text(p->f, EDGE, p->top - 9, "start", "", c->y_label);
-    draw_text(p->f, p->left + p->width / 2, bottom + 34, "middle", "", c->x_label);
+    draw_text(p->f, p->left + p->width / 2, bottom + 34, "middle", "",
+              c->x_label);
 }
 
 static void put_line(const Frame *p, const ChartLine *s, const char *class,
@@ -98,7 +104,7 @@ static void put_line(const Frame *p, const ChartLine *s, const char *class,
     fprintf(p->f, "<path class=\"%s c%d d%d\" d=\"", class, i % COLOURS,
             *dot ? 0 : i % DASHES);
     for (long k = 0; k < s->n; k++) {
-        if (!scale_takes(&p->x, s->x[k]) || !scale_takes(&p->y, s->y[k])) continue;
+        if (!has_point(p, s, k)) continue;
         /* Far outside is far enough; the frame cuts it off. */
         double y = fmin(fmax(at_y(p, s->y[k]), -1e4), 1e4);
         fprintf(p->f, "%s%.1f %.1f%s", with, at_x(p, s->x[k]) - p->left,
@@ -130,8 +136,7 @@ static void put_peaks(const Frame *p, const Chart *c, const ChartLine *s,
     for (int i = 0; i < n; i++) {
         long best = -1;
         for (long k = 0; k < s[i].n; k++)
-            if (scale_takes(&p->x, s[i].x[k]) && scale_takes(&p->y, s[i].y[k])
-                && s[i].y[k] > (best < 0 ? p->y.high : s[i].y[best])) best = k;
+            if (has_point(p, &s[i], k) && s[i].y[k] > (best < 0 ? p->y.high : s[i].y[best])) best = k;
         if (best < 0) continue;
         fprintf(p->f, "<path class=\"line c%d\" data-peak=\"%.6g\" d=\"M%.1f "
                 "%.1fl5 -6l5 6\"/>\n", i % COLOURS, s[i].y[best],

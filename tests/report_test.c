@@ -27,7 +27,8 @@ static void new_run(int i, const char *flags, const char *metrics)
     snprintf(dir[i], sizeof dir[i], "/tmp/plumb-report-XXXXXX");
     if (!mkdtemp(dir[i])) test_skip("no temporary directory");
     snprintf(text, sizeof text, "{\"configuration\": {%s},\n"
-             "\"corpus\": {\"sha256\": \"%s\"},\n\"nats_per_character\": {\"uniform\": 3.5, \"unigram\": 3.0, "
+             "\"corpus\": {\"sha256\": \"%s\"},\n"
+             "\"nats_per_character\": {\"uniform\": 3.5, \"unigram\": 3.0, "
              "\"bigram\": 2.5}}", flags, corpus);
     snprintf(path, sizeof path, "%s/config.json", dir[i]);
     put(path, text);
