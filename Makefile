@@ -97,6 +97,12 @@ build/cores build/step build/sample_speed: build/%: build/f32/tests/bench/%.o $(
 build/logits: build/f32/tests/deep/logits.o $(call f32,$(LIB))
 	$(CC) $(FLAGS) $^ -o $@ $(LIBS)
 
+# make build/fuzz-safetensors: tests/fuzz/safetensors.c for libFuzzer.
+build/fuzz-%: tests/fuzz/%.c $(LIB) build/op_list.h
+	clang -std=c11 -g -O1 -fsanitize=fuzzer,address,undefined \
+	    -fno-sanitize-recover=all -Wno-unknown-pragmas $(DEFINES) \
+	    $(INCLUDE) $< $(LIB) -o $@ $(LIBS)
+
 newop:
 	@tests/newop $(NAME)
 

@@ -22,6 +22,13 @@ enum {
 void die(int status, const char *format, ...)
     __attribute__((noreturn, format(printf, 2, 3)));
 
+/* "PATH: WHAT: ...", as errno says; EXIT_MEMORY if that is want of memory. */
+void die_errno(int status, const char *path, const char *what)
+    __attribute__((noreturn));
+
+/* What was printed is on its way; else EXIT_IO. */
+void flush_stdout(void);
+
 /* Always on: every op states here what its operands must be. */
 #define CHECK(condition, ...) \
     do { if (!(condition)) die(EXIT_INTERNAL, __VA_ARGS__); } while (0)

@@ -62,8 +62,8 @@ void disk_remove(const char *parent, const char *name);
 char *disk_read(Arena *arena, const char *path, size_t *n);
 char *disk_try_read(Arena *arena, const char *path, size_t *n);
 
-/* The names in a directory, in the arena, *n of them, in no order. False if it
- * is no directory that can be read. */
+/* The names in a directory, in the arena, *n of them, in no order. False if
+ * there is no such directory; EXIT_IO if it cannot be read. */
 bool disk_names(Arena *arena, const char *path, const char ***name, int *n);
 
 /* "DIR/NAME" in path. EXIT_CANTCREATE if that is too long. */

@@ -14,7 +14,7 @@
 #include "safetensors.h"
 #include "text.h"
 
-enum { HF_NAME = 64, HF_ERROR = 256 };
+enum { HF_NAME = 64, HF_ERROR = SAFETENSORS_ERROR };
 
 /* The class that computes the same as this model. NULL where transformers has
  * none: then *why says so, as "--placement=peri has no counterpart". */
@@ -25,7 +25,8 @@ const char *hf_class(const GPTConfig *c, const char **why);
 void hf_name(const GPTConfig *c, const char *name, char out[HF_NAME]);
 
 /* The members of config.json, with neither braces nor a comma at the end.
- * Without a class there is none: then the member "interchange" says why. */
+ * Without a class the model_type is "plumb", which transformers refuses, and
+ * the member "interchange" says why. */
 void hf_config_write(FILE *f, const GPTConfig *c);
 
 /* Sets layers, width, heads, context, vocab, placement, tie from a
@@ -42,15 +43,16 @@ void hf_tokenizer_write(FILE *f, const Text *t);
 void hf_tokenizer_config_write(FILE *f, const GPTConfig *c);
 
 /* The vocabulary of a tokenizer.json (vocab, code), ids in any order. False if
- * it is none whose tokens are single characters with ids 0 .. V-1. */
+ * it is none whose tokens are single characters with ids 0 .. V-1, or if
+ * something changes a text before or after it is cut up. */
 bool hf_tokenizer_read(Arena *a, const Json *tokenizer, Text *t,
                        char error[HF_ERROR]);
 
 /* Fills the parameters of m from the tensors of a file of ours or theirs:
  * names with or without "transformer.", the masks that older versions stored
  * (attn.bias, attn.masked_bias) left aside. Every parameter must be there, and
- * nothing else. False: error says what is missing, not wanted, or of a wrong
- * shape. */
+ * nothing else, but that a tied head may stand in the file a second time.
+ * False: error says what is missing, not wanted, or of a wrong shape. */
 bool hf_weights_read(const Safetensors *s, GPT *m, char error[HF_ERROR]);
 
 #endif

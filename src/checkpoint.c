@@ -190,7 +190,7 @@ static void read_foreign(Arena *a, Checkpoint *c)
         if (k < 2) f->bytes = disk_read(a, path, &f->n);
         else if (!(f->bytes = disk_try_read(a, path, &f->n))
                  && errno != ENOENT)
-            die(EXIT_IO, "%s: %s", path, strerror(errno));
+            die_errno(EXIT_IO, path, "cannot read");
     }
 }
 

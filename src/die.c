@@ -1,6 +1,8 @@
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include "die.h"
 
 void die(int status, const char *format, ...)
@@ -16,4 +18,17 @@ void die(int status, const char *format, ...)
         if ((unsigned char)*c < ' ') *c = '?';
     fprintf(stderr, "%s\n", line);
     exit(status);
+}
+
+void die_errno(int status, const char *path, const char *what)
+{
+    int why = errno;
+    die(why == ENOMEM ? EXIT_MEMORY : status, "%s: %s: %s", path, what,
+        strerror(why));
+}
+
+void flush_stdout(void)
+{
+    if (fflush(stdout) || ferror(stdout))
+        die_errno(EXIT_IO, "stdout", "cannot write");
 }

@@ -79,8 +79,7 @@ static void unlink_in(void *dir, const char *name)
 static bool remove_tree(char *path)
 {
     if (!os->unlink(path) || errno == ENOENT) return true;
-    os->list(path, unlink_in, path);
-    return !os->rmdir(path);
+    return !os->list(path, unlink_in, path) && !os->rmdir(path);
 }
 
 /* -- what is built of them ---------------------------------------------- */
@@ -89,7 +88,8 @@ _Noreturn static void failed(const char *path, char *temporary)
 {
     int why = errno;
     if (temporary) remove_tree(temporary);
-    die(EXIT_IO, "%s: cannot write: %s", path, strerror(why));
+    errno = why;
+    die_errno(EXIT_IO, path, "cannot write");
 }
 
 typedef struct { char path[DISK_PATH], temporary[DISK_PATH]; } Names;
@@ -173,15 +173,20 @@ void disk_remove(const char *parent, const char *name)
 
 FILE *draft_open(Draft *d)
 {
+    *d = (Draft){NULL, NULL, 0};
+    errno = 0;
     d->f = open_memstream(&d->bytes, &d->n);
     if (!d->f) die(EXIT_MEMORY, "out of memory: a file to be written");
     return d->f;
 }
 
+/* Where its buffer could not grow, glibc's stream has lost what was written
+ * then, and neither ferror nor fclose tells. errno still does. */
 DiskFile draft_close(Draft *d, Arena *a, const char *name)
 {
-    bool bad = ferror(d->f);
-    if (fclose(d->f) || bad) die(EXIT_MEMORY, "out of memory: %s", name);
+    bool bad = ferror(d->f) || errno == ENOMEM;
+    if (fclose(d->f) || bad || errno == ENOMEM || !d->bytes)
+        die(EXIT_MEMORY, "out of memory: %s", name);
     Piece *piece = arena_alloc(a, sizeof *piece);
     *piece = (Piece){memcpy(arena_alloc(a, d->n), d->bytes, d->n), d->n};
     free(d->bytes);
@@ -223,8 +228,7 @@ char *disk_read(Arena *arena, const char *path, size_t *n)
     bool path_is_wrong = errno == ENOENT || errno == ENOTDIR
                       || errno == EACCES || errno == EISDIR
                       || errno == ELOOP || errno == ENAMETOOLONG;
-    die(path_is_wrong ? EXIT_NOINPUT : EXIT_IO, "%s: %s", path,
-        strerror(errno));
+    die_errno(path_is_wrong ? EXIT_NOINPUT : EXIT_IO, path, "cannot read");
 }
 
 typedef struct { Arena *arena; const char **name; int n, room; } List;
@@ -245,7 +249,10 @@ static void add_name(void *arg, const char *name)
 bool disk_names(Arena *arena, const char *path, const char ***name, int *n)
 {
     List l = {.arena = arena};
-    if (os->list(path, add_name, &l)) return false;
+    if (os->list(path, add_name, &l)) {
+        if (errno == ENOENT || errno == ENOTDIR) return false;
+        die_errno(EXIT_IO, path, "cannot read");
+    }
     *name = l.name, *n = l.n;
     return true;
 }

@@ -14,14 +14,12 @@ static void open_file(Metrics *m, const char *out, const char *mode)
     static char path[DISK_PATH];
     disk_path(m->path = path, out, name);
     m->f = fopen(path, mode);
-    if (!m->f)
-        die(errno == ENOMEM ? EXIT_MEMORY : EXIT_CANTCREATE,
-            "%s: cannot write: %s", path, strerror(errno));
+    if (!m->f) die_errno(EXIT_CANTCREATE, path, "cannot write");
 }
 
 _Noreturn static void failed(const Metrics *m)
 {
-    die(EXIT_IO, "%s: cannot write: %s", m->path, strerror(errno));
+    die_errno(EXIT_IO, m->path, "cannot write");
 }
 
 void metrics_open(Metrics *m, const char *out) { open_file(m, out, "w"); }

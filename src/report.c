@@ -117,8 +117,7 @@ static void open_file(Page *p)
 {
     p->temporary = join(&p->arena, p->file, ".tmp");
     p->f = fopen(p->temporary, "w");
-    if (!p->f) die(EXIT_CANTCREATE, "%s: cannot write: %s", p->temporary,
-                   strerror(errno));
+    if (!p->f) die_errno(EXIT_CANTCREATE, p->temporary, "cannot write");
 }
 
 static void open_page(const Page *p)

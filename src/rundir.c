@@ -135,7 +135,7 @@ void rundir_make_room(const char *out)
     bool begun = disk_names(&a, path, &name, &n);
     if (!begun && rundir_newest(out) < 0) return;
     if (!begun && os->mkdir(path))
-        die(EXIT_IO, "%s: cannot create: %s", path, strerror(errno));
+        die_errno(EXIT_IO, path, "cannot create");
     n = 0;
     disk_names(&a, out, &name, &n);
     for (int i = 0; i < n; i++) {

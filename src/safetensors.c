@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "die.h"
+#include "disk.h"
 #include "json.h"
 #include "safetensors.h"
 #include "utf8.h"
@@ -69,8 +70,8 @@ static bool read_shape(const Data *d, const Json *j, StoredTensor *t,
     *elements = 1;
     for (const Json *axis = shape->child; axis; axis = axis->next) {
         if (!json_u64(axis, &n) || n > SIZE_MAX)
-            return fail(d->error, "%.96s: an axis is no whole number of 64 bits",
-                        t->name);
+            return fail(d->error, "%.96s: an axis is no whole number of 64 "
+                        "bits", t->name);
         if (n && *elements > UINT64_MAX / n)
             return fail(d->error, "%.96s: the product of the axes is beyond 64 "
                         "bits", t->name);
@@ -91,12 +92,12 @@ static bool read_range(const Data *d, const Json *j, StoredTensor *t)
         return fail(d->error, "%.96s: \"data_offsets\" of two whole numbers is "
                     "wanted", t->name);
     if (begin > end)
-        return fail(d->error, "%.96s: its data end at %llu, before they begin at "
-                    "%llu", t->name, (unsigned long long)end,
+        return fail(d->error, "%.96s: its data end at %llu, before they begin "
+                    "at %llu", t->name, (unsigned long long)end,
                     (unsigned long long)begin);
     if (end > d->bytes)
-        return fail(d->error, "%.96s: its data end at %llu, those of the file at "
-                    "%zu", t->name, (unsigned long long)end, d->bytes);
+        return fail(d->error, "%.96s: its data end at %llu, those of the file "
+                    "at %zu", t->name, (unsigned long long)end, d->bytes);
     t->data = d->data + begin;
     t->bytes = (size_t)(end - begin);
     return true;
@@ -152,8 +153,8 @@ static bool check_ranges(const Data *d, const Safetensors *s)
     for (int i = 0; i < s->n; i++, at = begin + s->tensor[i - 1].bytes) {
         begin = (size_t)(s->tensor[i].data - d->data);
         if (begin < at)
-            return fail(d->error, "%.96s and %.96s overlap", s->tensor[i - 1].name,
-                        s->tensor[i].name);
+            return fail(d->error, "%.96s and %.96s overlap",
+                        s->tensor[i - 1].name, s->tensor[i].name);
         if (begin > at)
             return fail(d->error, "%.96s: a hole of %zu bytes before its data",
                         s->tensor[i].name, begin - at);
@@ -281,23 +282,17 @@ static void write_tensor(FILE *f, const Param *p, size_t *at)
 char *safetensors_header(Arena *a, const Param *param, int nparam,
                          size_t *length)
 {
-    char *text = NULL, *header = NULL;
-    size_t n = 0, at = 0;
-    FILE *f = open_memstream(&text, &n);
-    bool ok = f;
-    if (f) {
-        fprintf(f, "{\"__metadata__\":{\"format\":\"pt\"}");
-        for (int i = 0; i < nparam; i++) write_tensor(f, &param[i], &at);
-        putc('}', f);
-        ok = !ferror(f);
-        ok = !fclose(f) && ok;
-    }
-    if (!ok) die(EXIT_MEMORY, "out of memory: the header of the weights");
-    uint64_t padded = (n + 7) / 8 * 8;
-    header = memset(arena_alloc(a, LENGTH + padded), ' ', LENGTH + padded);
+    size_t at = 0;
+    Draft draft;
+    FILE *f = draft_open(&draft);
+    fprintf(f, "{\"__metadata__\":{\"format\":\"pt\"}");
+    for (int i = 0; i < nparam; i++) write_tensor(f, &param[i], &at);
+    putc('}', f);
+    const Piece *text = draft_close(&draft, a, "a header of tensors").piece;
+    uint64_t padded = (text->n + 7) / 8 * 8;
+    char *header = memset(arena_alloc(a, LENGTH + padded), ' ', LENGTH + padded);
     memcpy(header, &padded, LENGTH);
-    memcpy(header + LENGTH, text, n);
-    free(text);
+    memcpy(header + LENGTH, text->data, text->n);
     *length = LENGTH + padded;
     return header;
 }

@@ -159,7 +159,7 @@ looked() {      # flags of both: the same loss and the same object
         looked/metrics.jsonl
     check "probe $*: the loss of train's first step: $said" $?
     saw=$(sed 's/.*"probe":\({[^}]*}\).*/\1/' seen.json)
-    [ -n "$saw" ] && grep -qF "\"probe\":$saw}" looked/metrics.jsonl
+    [ -n "$saw" ] && grep -qF "\"probe\":$saw" looked/metrics.jsonl
     check "probe $*: what train saw at its first step" $?
 }
 looked

@@ -23,7 +23,8 @@ static void frequencies(Sampling how)
         bool in = how.top_k == 0 || i == 2 || i == 4;
         total += p[i] = in ? exp((double)logits[i] / how.temperature) : 0;
     }
-    for (int n = 0; n < DRAWS; n++) count[draw_token(&tape, logits, V, how, &r)]++;
+    for (int n = 0; n < DRAWS; n++)
+        count[draw_token(&tape, logits, V, how, &r)]++;
     for (int i = 0; i < V; i++) {
         double want = p[i] / total, got = (double)count[i] / DRAWS;
         double error = sqrt(want * (1 - want) / DRAWS);
@@ -44,8 +45,10 @@ TEST(top_k_of_all_is_no_restriction)
 {
     Rng a = noise(), b = noise();
     for (int n = 0; n < 1000; n++) {
-        int x = draw_token(&tape, logits, V, (Sampling){.temperature = 1}, &a);
-        int y = draw_token(&tape, logits, V, (Sampling){.temperature = 1, .top_k = n % 2 ? V : 99}, &b);
+        Sampling all = {.temperature = 1}, k = all;
+        k.top_k = n % 2 ? V : 99;
+        int x = draw_token(&tape, logits, V, all, &a);
+        int y = draw_token(&tape, logits, V, k, &b);
         EXPECT(x == y, "draw %d: %d and %d", n, x, y);
     }
 }
@@ -58,6 +61,7 @@ TEST(likeliest_token)
         {.temperature = 1, .top_k = 1}, {.temperature = .01, .top_k = 1},
         {.temperature = 1, .top_p = 1e-9}};
     static const real falling[V] = {5, 4, 3, 2, 1, 0};
+    static const Sampling cold = {.temperature = 1e-300};
     Rng r = noise();
     for (int k = 0; k < 5; k++)
         for (int n = 0; n < 100; n++) {
@@ -66,7 +70,7 @@ TEST(likeliest_token)
                    how[k].top_k, x);
         }
     for (int n = 0; n < 100; n++)
-        EXPECT(draw_token(&tape, falling, V, (Sampling){.temperature = 1e-300}, &r) == 0,
+        EXPECT(draw_token(&tape, falling, V, cold, &r) == 0,
                "a temperature that is nearly 0");
 }
 

@@ -208,12 +208,16 @@ TEST(what_cannot_be_built_is_refused)
         EXPECT(!hf_config_read(parse(text), &c, error)
                && strstr(error, bad[i][1]), "%s: %s", text, error);
     }
-    EXPECT(!hf_config_read(parse("[]"), &(GPTConfig){0}, error), "an array");
+    EXPECT(!hf_config_read(parse("[]"), &(GPTConfig){0}, error)
+           && !hf_config_read(NULL, &(GPTConfig){0}, error), "an array");
 }
 
 /* -- tokenizer.json ----------------------------------------------------- */
 
-static void write_tokenizer(FILE *f, const void *t) { hf_tokenizer_write(f, t); }
+static void write_tokenizer(FILE *f, const void *t)
+{
+    hf_tokenizer_write(f, t);
+}
 
 TEST(a_vocabulary_comes_back)
 {
@@ -226,6 +230,25 @@ TEST(a_vocabulary_comes_back)
     EXPECT(hf_tokenizer_read(&arena, parse(text), &got, error)
            && got.vocab == t.vocab && !memcmp(got.code, code, sizeof code),
            "%s", error);
+    free(text);
+}
+
+static void write_tokenizer_config(FILE *f, const void *c)
+{
+    hf_tokenizer_config_write(f, c);
+}
+
+TEST(the_tokenizer_adds_nothing)
+{
+    const GPTConfig c = {.context = 64};
+    char *text = written(write_tokenizer_config, &c);
+    const Json *j = parse(text);
+    uint64_t n = 0;
+    bool clean = true;
+    EXPECT(json_u64(json_get(j, "model_max_length"), &n) && n == 64
+           && json_bool(json_get(j, "clean_up_tokenization_spaces"), &clean)
+           && !clean && json_get(j, "unk_token")->kind == JSON_NULL, "%s",
+           text);
     free(text);
 }
 
@@ -264,6 +287,8 @@ TEST(other_tokenizers_are_refused)
         {"{\"added_tokens\":[{}],\"model\":{\"type\":\"BPE\"}}",
          "added_tokens is given"},
         {"{\"normalizer\":0,\"model\":{\"type\":\"BPE\"}}", "normalizer is"}};
+    memset(arena_alloc(&arena, 1 << 20), 0xff, 1 << 20);
+    arena_reset(&arena);        /* behind code[V] all looks free */
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         Text t;
         EXPECT(!hf_tokenizer_read(&arena, parse(bad[i][0]), &t, error)

@@ -78,6 +78,9 @@ TEST(tensors_are_listed_by_place)
     EXPECT(safetensors_find(&table, "half") == &t[3]
            && !safetensors_find(&table, "c"), "find");
     free(file);
+    EXPECT(read_header("{" F32("b", "[0]", 0, 0) "," F32("a", "[0]", 0, 0) ","
+                       F32("c", "[1,0]", 0, 0) "}", 0) && table.n == 3
+           && !strcmp(table.tensor[0].name, "a"), "three at one place");
     EXPECT(read_header("{}", 0) && !table.n && !safetensors_find(&table, "a"),
            "no tensors: %s", error);
 }

@@ -7,6 +7,7 @@
 #include "disk.h"
 #include "test.h"
 #include "text.h"
+#include "utf8.h"
 
 static Arena arena;
 
@@ -82,6 +83,16 @@ TEST(byte_order_mark_is_dropped_with_a_notice)
 {
     EXPECT_DIES(0, with_mark, (void *)"\xef\xbb\xbf" "aaaaaaaaaa\xef\xbb\xbf"
                 "aaaaaaaaaa", "x.txt: byte order mark dropped");
+}
+
+TEST(a_message_is_one_line)
+{
+    char s[] = "a\nb\x7f\tc \xc3\xa9\xe2\x82";
+    utf8_one_line(s);
+    EXPECT(!strcmp(s, "a?b??c \xc3\xa9"), "%s", s);
+    *s = 0;
+    utf8_one_line(s);
+    EXPECT(!*s, "empty");
 }
 
 TEST(utf8_is_strict)

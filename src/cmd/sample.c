@@ -86,8 +86,8 @@ static int encode_prompt(Arena *a, const Text *text, int **ids)
 
 static void put(const char *bytes, size_t n)
 {
-    if (fwrite(bytes, 1, n, stdout) != n)
-        die(EXIT_IO, "stdout: cannot write: %s", strerror(errno));
+    fwrite(bytes, 1, n, stdout);
+    if (ferror(stdout)) die_errno(EXIT_IO, "stdout", "cannot write");
 }
 
 static void put_token(const Text *text, int id)
@@ -109,21 +109,12 @@ static void write_samples(Writer *w, const Text *text, int *ids, int length)
         put_token(text, ids[t]);
     }
     for (int b = 1; b < samples; b++) {
-        char line[32];
-        put(line, (size_t)snprintf(line, sizeof line, "\n--- sample %d\n",
-                                   b + 1));
+        printf("\n--- sample %d\n", b + 1);
         put(prompt, strlen(prompt));
         for (int t = length - tokens; t < length; t++)
             put_token(text, ids[(long)b * length + t]);
     }
     put("\n", 1);
-}
-
-static int finish(void)
-{
-    if (fflush(stdout) || ferror(stdout))
-        die(EXIT_IO, "stdout: cannot write: %s", strerror(errno));
-    return 0;
 }
 
 int main(int argc, char **argv)
@@ -138,7 +129,10 @@ int main(int argc, char **argv)
                 argc, argv);
     if (threads) thread_limit(threads);
     load(&arena, &model, &text);
-    if (*info) return finish();
+    if (*info) {
+        flush_stdout();
+        return 0;
+    }
     if (how.slide > model.config.context)
         die(EXIT_USAGE, "--slide: at most the context of the model, %d, got "
             "%d", model.config.context, how.slide);
@@ -147,5 +141,6 @@ int main(int argc, char **argv)
     writer_new(&writer, &arena, &model, how, seed, samples);
     if (isatty(STDOUT_FILENO)) setvbuf(stdout, NULL, _IONBF, 0);
     write_samples(&writer, &text, ids, length);
-    return finish();
+    flush_stdout();
+    return 0;
 }

@@ -17,6 +17,7 @@
 #include "huggingface.h"
 #include "kernels.h"
 #include "metrics.h"
+#include "outcome.h"
 #include "probe.h"
 #include "profile.h"
 #include "report.h"
@@ -447,8 +448,7 @@ static void put_progress(Run *r, const Report *s)
 static void check_written(Run *r)
 {
     metrics_flush(&r->metrics);
-    if (fflush(stdout) || ferror(stdout))
-        die(EXIT_IO, "stdout: cannot write: %s", strerror(errno));
+    flush_stdout();
 }
 
 /* OUT/report.html. As the run grows longer it takes longer to write; while
@@ -483,42 +483,26 @@ _Noreturn static void interrupted(Run *r)
     stop_now();
 }
 
-/* After the last step: what was reached, beside what could be. */
+/* After the last step. */
 
-static void put_bar(const char *name, double nats, double longest)
+/* What the residual path has become, on the batch that evaluations begin
+ * with. Nothing follows that the gradients could disturb. */
+static Path look_at_path(Run *r)
 {
-    enum { WIDTH = 40 };
-    int n = longest > 0 ? (int)(nats / longest * WIDTH + 0.5) : 0;
-    printf("  %-24s %7.4f  ", name, nats);
-    for (int i = 0; i < n && i < WIDTH; i++) putchar('#');
-    putchar('\n');
-}
-
-static void put_references(const Run *r, double loss)
-{
-    const Text *t = &r->text;
-    double longest = t->uniform > loss ? t->uniform : loss;
-    printf("\nnats per character, on the whole validation part\n");
-    put_bar("every character alike", t->uniform, longest);
-    put_bar("single characters", t->unigram, longest);
-    put_bar("pairs of characters", t->bigram, longest);
-    put_bar("this model", loss, longest);
-    if (t->entropy > 0)
-        put_bar("entropy of the language", t->entropy, longest);
-}
-
-static const char *verdict(const Text *t, double loss)
-{
-    double nearly = t->unigram - 0.1 * (t->unigram - t->bigram);
-    if (loss < t->bigram)
-        return "trained: it knows more than pairs of characters";
-    if (loss < nearly)
-        return "on its way: between single characters and pairs of them";
-    if (loss < 1.1 * t->unigram)
-        return "stuck at the unigram level: it knows how frequent characters "
-               "are and nothing\nof what precedes them, the sign of tokens "
-               "collapsed onto each other";
-    return "hardly begun: it does not know yet how frequent characters are";
+    Tape *tp = &r->tape;
+    struct Profile *profile = tp->profile;
+    if (!r->probe) r->probe = probe_new(&r->arena, &r->model);
+    tp->profile = NULL;
+    tape_reset(tp);
+    tp->recording = true;
+    draw_batch(r, rng_new(config.model.seed, RNG_EVAL, 0), r->text.ntrain,
+               r->text.n);
+    Tensor *loss = batch_loss(r, config.batch);
+    probe_watch(r->probe, tp);
+    tape_backward(tp, loss, NULL);
+    const ProbeRow *first = r->probe->row, *end = first + r->probe->n;
+    tp->watch = NULL, tp->recording = false, tp->profile = profile;
+    return (Path){end->cosine, first->grad / end->grad};
 }
 
 /* Eight samples side by side: prints the first, and, where the language has
@@ -582,14 +566,15 @@ static void finish(Run *r)
     }
     metrics_real(&r->metrics, "val_loss_whole", loss);
     metrics_end(&r->metrics);
-    conclude(r, verdict(&r->text, loss), true);
+    const char *verdict = outcome_verdict(&r->text, loss, look_at_path(r));
+    conclude(r, verdict, true);
     stop_listen_no_more();
     if (config.profile) {
         putchar('\n');
         profile_print(stdout, r->tape.profile, r->at.step - r->begun);
     }
-    put_references(r, loss);
-    printf("\n%s\n", verdict(&r->text, loss));
+    outcome_print(stdout, &r->text, loss);
+    printf("\n%s\n", verdict);
     announce("\nsampling");
     put_sample(r);
     put_files(r);

@@ -65,13 +65,15 @@ static Sums from_row(Sums x, int i)
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* rows and vecs are constants wherever this is called. */
-INLINE void tile(int rows, int vecs, int kc, Rows a, const real *b, Sums x)
+/* Step k of B is b[k * ldb ...]. rows and vecs are constants wherever this is
+ * called. */
+INLINE void tile(int rows, int vecs, int kc, Rows a, const real *b, long ldb,
+                 Sums x)
 {
     vec sum[MR][NV];
     EACH(i, rows) EACH(v, vecs)
         sum[i][v] = vec_load(x.start + i * x.lds + v * VEC);
-    for (int k = 0; k < kc; k++, a.p += a.step, b += vecs * VEC) {
+    for (int k = 0; k < kc; k++, a.p += a.step, b += ldb) {
         vec bk[NV];
         EACH(v, vecs) bk[v] = vec_load(b + v * VEC);
         EACH(i, rows) {
@@ -106,19 +108,20 @@ static void copy_rows(int m, int n, const real *x, long ldx, real *y, long ldy)
  * C, padded to the next of four sizes: 65 columns are, on AVX2, not 5 * 16
  * but 4 * 16 + 8. Apart from the loop of whole tiles, which stays short. */
 __attribute__((noinline))
-static void edge(int rows, int n, int kc, Rows a, const real *b, Sums x)
+static void edge(int rows, int n, int kc, Rows a, const real *b, long ldb,
+                 Sums x)
 {
     real padded[MR * NR] = {0};
     Sums p = {padded, NR, padded, NR};
     copy_rows(rows, n, x.start, x.lds, padded, NR);
     if (n > VEC && rows > MR / 2)
-        tile(MR, NV, kc, a, b, p);
+        tile(MR, NV, kc, a, b, ldb, p);
     else if (n > VEC)
-        tile(MR / 2, NV, kc, a, b, p);
+        tile(MR / 2, NV, kc, a, b, ldb, p);
     else if (rows > MR / 2)
-        tile(MR, 1, kc, a, b, p);
+        tile(MR, 1, kc, a, b, ldb, p);
     else
-        tile(MR / 2, 1, kc, a, b, p);
+        tile(MR / 2, 1, kc, a, b, ldb, p);
     copy_rows(rows, n, padded, NR, x.c, x.ldc);
 }
 
@@ -224,9 +227,9 @@ INLINE void panel(int vecs, int m, int n, int kc, Matrix A, int packed,
         int rows = least(MR, m - i);
         Rows a = rows_at(A, i, packed);
         if (rows == MR && n == vecs * VEC)
-            tile(MR, vecs, kc, a, b, from_row(x, i));
+            tile(MR, vecs, kc, a, b, vecs * VEC, from_row(x, i));
         else
-            edge(rows, n, kc, a, b, from_row(x, i));
+            edge(rows, n, kc, a, b, vecs * VEC, from_row(x, i));
     }
 }
 
@@ -339,6 +342,25 @@ static void one_row(int N, int K, Matrix A, Matrix B, const real *start,
                                           B.data, B.ld, start, c);
 }
 
+/* So do few rows, a tile of C or less, as of several streams side by side:
+ * they use B where it is, but for columns at its end. */
+static void few_rows(int M, int N, int kc, Matrix A, Matrix B, Sums x)
+{
+    pack_a(M, kc, A, a_block);
+    for (int j = 0; j < N; j += NR) {
+        int n = least(NR, N - j);
+        Matrix b = part(B, 0, j);
+        Sums s = x;
+        if (s.start != zeros) s.start += j;
+        s.c += j;
+        if (n < NR) {
+            pack_b(n, kc, b, b_block);
+            b = (Matrix){b_block, n > VEC ? NR : VEC, false};
+        }
+        edge(M, n, kc, rows_at(A, 0, 0), b.data, b.ld, s);
+    }
+}
+
 /* All of gemm, on one thread */
 static void serial(int M, int N, int K, Matrix A, Matrix B,
                    const real *start, int lds, real *C, int ldc)
@@ -351,7 +373,11 @@ static void serial(int M, int N, int K, Matrix A, Matrix B,
     do {
         int kc = least(KC, K - k), nc = B_SIZE / (kc + 1) / NR * NR;
         if ((long)M * N <= B_SIZE && !far_rows(A)) nc = NR;
-        for (int j = 0, n; j < N; j += nc) {
+        bool few = M <= MR && !B.transposed;
+        if (few)
+            few_rows(M, N, kc, part(A, 0, k), part(B, k, 0),
+                     (Sums){start ? start : zeros, start ? lds : 0, C, ldc});
+        for (int j = 0, n; j < N && !few; j += nc) {
             n = least(nc, N - j);
             for (int p = 0; p < n; p += NR)
                 pack_b(least(NR, n - p), kc, part(B, k, j + p),

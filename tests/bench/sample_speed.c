@@ -2,7 +2,7 @@
  * model with random weights writes into B streams. Prints "ready", then for
  * every line "SECONDS" on its input one line with four numbers:
  *     texts of T tokens      with the cache    all computed for each token
- *     texts of 8 T tokens    --slide=T/2       all computed for each token */
+ *     texts of 3 T tokens    --slide=T/2       all computed for each token */
 #include <stdio.h>
 #include <stdlib.h>
 #include "clock.h"
@@ -66,17 +66,17 @@ int main(int argc, char **argv)
     thread_limit(n[0]);
     gpt_new(&model, (GPTConfig){.layers = n[1], .width = n[2], .heads = n[3],
                                 .context = T, .vocab = n[6], .seed = 1});
-    ids = arena_alloc(&arena, sizeof *ids * (size_t)(B * 8 * T));
+    ids = arena_alloc(&arena, sizeof *ids * (size_t)(B * 3 * T));
     window = arena_alloc(&arena, sizeof *window * (size_t)(B * T));
-    for (int i = 0; i < B * 8 * T; i++) ids[i] = 0;
+    for (int i = 0; i < B * 3 * T; i++) ids[i] = 0;
     puts("ready");
     fflush(stdout);
     while (scanf("%lf", &seconds) == 1) {
         double fast = speed(cached, 1, T, seconds);
         double slow = speed(full, T, T, seconds);
-        double fast_on = speed(cached, T / 2, 8 * T, seconds);
+        double fast_on = speed(cached, T / 2, 3 * T, seconds);
         printf("%.0f %.0f %.0f %.0f\n", fast, slow, fast_on,
-               speed(full, T, 8 * T, seconds));
+               speed(full, T, 3 * T, seconds));
         fflush(stdout);
     }
     return 0;

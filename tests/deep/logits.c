@@ -4,14 +4,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "die.h"
+#include "disk.h"
 #include "huggingface.h"
 
 static const char *bytes_of(Arena *a, const char *dir, const char *name,
                             size_t *n)
 {
-    char path[4096];
+    char path[DISK_PATH];
     snprintf(path, sizeof path, "%s/%s", dir, name);
-    return text_read(a, path, n);
+    return disk_read(a, path, n);
 }
 
 int main(int argc, char **argv)

@@ -116,9 +116,9 @@ all() {
     plant "positions begin at 0 with a past, too" models/cache.c \
         '.data = m->pos->data + (long)n * d' '.data = m->pos->data' \
         cache_keeps_the_bits
-    plant "the window slides, the cache is kept" models/generate.c \
-        'if (first != w->first || c->model.config.unmasked)' \
-        'if (first > w->first && c->n == c->model.config.context)' \
+    plant "keys and values stay where the window has slid" models/generate.c \
+        'c->model.config.unmasked) c->n = 0;' \
+        'c->model.config.unmasked) c->n -= least(c->n, first - w->first);' \
         text_with_the_cache_is_that_without
     plant "the nucleus stops before p" models/generate.c \
         'sum < how.top_p * total' \
