@@ -138,8 +138,8 @@ static void put_peaks(const Frame *p, const Chart *c, const ChartLine *s,
         for (long k = 0; k < s[i].n; k++)
             if (has_point(p, &s[i], k) && s[i].y[k] > (best < 0 ? p->y.high : s[i].y[best])) best = k;
         if (best < 0) continue;
-        fprintf(p->f, "<path class=\"line c%d\" data-peak=\"%.6g\" d=\"M%.1f "
-                "%.1fl5 -6l5 6\"/>\n", i % COLOURS, s[i].y[best],
+        fprintf(p->f, "<path class=\"line c%d\" data-peak=\"%.6g\" "
+                "d=\"M%.1f %.1fl5 -6l5 6\"/>\n", i % COLOURS, s[i].y[best],
                 at_x(p, s[i].x[best]) - 5, p->top);
         if (s[i].y[best] > y) x = s[i].x[best], y = s[i].y[best];
     }
