@@ -127,21 +127,29 @@ static void put_levels(const Frame *p, const ChartLevel *level, int n)
     }
 }
 
-/* What is cut off: an arrow at the edge where each line is highest above it,
- * and above the plot the highest of all. */
+/* The highest point that is cut off, or -1. */
+static long peak(const Frame *p, const ChartLine *s)
+{
+    long best = -1;
+    for (long k = 0; k < s->n; k++)
+        if (has_point(p, s, k)
+            && s->y[k] > (best < 0 ? p->y.high : s->y[best])) best = k;
+    return best;
+}
+
+/* An arrow at the edge where each line is cut off highest, and above the plot
+ * what the highest of all is. */
 static void put_peaks(const Frame *p, const Chart *c, const ChartLine *s,
                       int n)
 {
     double x = 0, y = p->y.high;
     for (int i = 0; i < n; i++) {
-        long best = -1;
-        for (long k = 0; k < s[i].n; k++)
-            if (has_point(p, &s[i], k) && s[i].y[k] > (best < 0 ? p->y.high : s[i].y[best])) best = k;
-        if (best < 0) continue;
+        long k = peak(p, &s[i]);
+        if (k < 0) continue;
         fprintf(p->f, "<path class=\"line c%d\" data-peak=\"%.6g\" "
-                "d=\"M%.1f %.1fl5 -6l5 6\"/>\n", i % COLOURS, s[i].y[best],
-                at_x(p, s[i].x[best]) - 5, p->top);
-        if (s[i].y[best] > y) x = s[i].x[best], y = s[i].y[best];
+                "d=\"M%.1f %.1fl5 -6l5 6\"/>\n", i % COLOURS, s[i].y[k],
+                at_x(p, s[i].x[k]) - 5, p->top);
+        if (s[i].y[k] > y) x = s[i].x[k], y = s[i].y[k];
     }
     if (y == p->y.high) return;
     char text[96], value[NUMBER], where[NUMBER];

@@ -26,8 +26,7 @@ static const char style[] =
     "@media(prefers-color-scheme:dark){"
     ".chart text{fill:#bbb}.chart .title{fill:#eee}\n"
     ".chart .paper{fill:#1b1d21}.chart .hole{fill:#3a3d43}"
-    ".chart .grid{stroke:#34373d}.chart .level{stroke:#999}"
-    "\n"
+    ".chart .grid{stroke:#34373d}.chart .level{stroke:#999}\n"
     /* Lighter, or they are lost on the dark paper. */
     ".chart .c0{stroke:#56b4e9}.chart .c1{stroke:#f08030}"
     ".chart .c2{stroke:#20c090}.chart .c5{stroke:#4090e0}"

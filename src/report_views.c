@@ -195,7 +195,7 @@ static bool has_factors(const Look *look)
     for (int i = 0; c && i < c->n; i++) {
         double product = at(look, "gain_add", i) * at(look, "gain_norm", i);
         if (!isfinite(product) || !isfinite(c->value[i])) continue;
-        if (fabs(product - c->value[i]) > 1e-3 * c->value[i]) return false;
+        if (fabs(product - c->value[i]) > 1e-6 * c->value[i]) return false;
         n++;
     }
     return n > 0;

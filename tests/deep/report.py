@@ -162,7 +162,7 @@ def compare(page, steps):
             assert abs(gain - want) < 1e-6 * want, (i, gain, want)
     ends = [look["gain_add"][-1] * look["gain_norm"][-1] / look["gain"][-1]
             for look in looks]
-    after = all(abs(ratio - 1) < 1e-3 for ratio in ends)
+    after = all(abs(ratio - 1) < 1e-6 for ratio in ends)
     assert after == ("factors" in page["views"]), (ends, page["views"])
     grads = [x for look in looks for x in look["grad"] if x]
     first = page["maps"][0]
