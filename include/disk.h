@@ -39,6 +39,10 @@ enum { DISK_PATH = 4096 };      /* bytes of a path, its NUL included */
 /* The directory, unless it is there. False if it cannot be made: errno. */
 bool disk_make(const char *path);
 
+/* What was named, moved or removed in the directory stays so: also by a
+ * process that was killed before it could see to that itself. */
+void disk_sync(const char *path);
+
 /* A new directory PARENT/NAME with these files. */
 void disk_publish(const char *parent, const char *name, const DiskFile *file,
                   int nfile);
@@ -49,10 +53,11 @@ void disk_replace(const char *parent, const DiskFile *file);
 /* PARENT/NAME, a symbolic link to the name `to` beside it. */
 void disk_point(const char *parent, const char *name, const char *to);
 
-/* PARENT/FROM gets the name PARENT/TO. */
-void disk_move(const char *parent, const char *from, const char *to);
+/* PARENT/FROM becomes TO_PARENT/TO. */
+void disk_move(const char *parent, const char *from, const char *to_parent,
+               const char *to);
 
-/* The directory with the files in it, or the file; nothing if it is not
+/* The directory with all that is in it, or the file; nothing if it is not
  * there. */
 void disk_remove(const char *parent, const char *name);
 

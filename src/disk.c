@@ -69,22 +69,33 @@ static bool sync_dir(const char *path)
     return settle(fd) || errno == EINVAL;
 }
 
-static void unlink_in(void *dir, const char *name)
+/* A directory, and what went wrong first while it was emptied, or 0. */
+typedef struct { const char *path; int why; } Emptied;
+
+static void remove_in(void *emptied, const char *name);
+
+/* unlink says of a directory EISDIR on Linux, EPERM in POSIX. */
+static bool remove_tree(const char *path)
 {
-    char path[DISK_PATH];
-    disk_path(path, dir, name);
-    os->unlink(path);
+    Emptied e = {path, 0};
+    if (!os->unlink(path) || errno == ENOENT) return true;
+    if (errno != EISDIR && errno != EPERM) return false;
+    if (os->list(path, remove_in, &e)) return false;
+    if (e.why) return errno = e.why, false;
+    return !os->rmdir(path);
 }
 
-static bool remove_tree(char *path)
+static void remove_in(void *emptied, const char *name)
 {
-    if (!os->unlink(path) || errno == ENOENT) return true;
-    return !os->list(path, unlink_in, path) && !os->rmdir(path);
+    Emptied *e = emptied;
+    char path[DISK_PATH];
+    disk_path(path, e->path, name);
+    if (!remove_tree(path) && !e->why) e->why = errno;
 }
 
 /* -- what is built of them ---------------------------------------------- */
 
-_Noreturn static void failed(const char *path, char *temporary)
+_Noreturn static void failed(const char *path, const char *temporary)
 {
     int why = errno;
     if (temporary) remove_tree(temporary);
@@ -111,10 +122,15 @@ static void into_place(Names *n, const char *parent)
     if (!sync_dir(parent)) failed(n->path, NULL);
 }
 
+void disk_sync(const char *path)
+{
+    if (!sync_dir(path)) failed(path, NULL);
+}
+
 bool disk_make(const char *path)
 {
     char parent[DISK_PATH];
-    if (os->mkdir(path)) return errno == EEXIST;
+    if (os->mkdir(path) && errno != EEXIST) return false;
     disk_path(parent, path, "..");
     return sync_dir(parent);
 }
@@ -150,23 +166,37 @@ void disk_point(const char *parent, const char *name, const char *to)
     into_place(&n, parent);
 }
 
-void disk_move(const char *parent, const char *from, const char *to)
+void disk_move(const char *parent, const char *from, const char *to_parent,
+               const char *to)
 {
     char path[DISK_PATH], new_path[DISK_PATH];
     disk_path(path, parent, from);
-    disk_path(new_path, parent, to);
+    disk_path(new_path, to_parent, to);
     if (os->rename(path, new_path)) failed(new_path, NULL);
-    if (!sync_dir(parent)) failed(new_path, NULL);
+    if (!sync_dir(to_parent)) failed(new_path, NULL);
+    if (strcmp(parent, to_parent) && !sync_dir(parent)) failed(path, NULL);
 }
 
-/* Renamed first: half removed, it must not look like a whole one. */
+static bool is_temporary(const char *name)
+{
+    size_t n = strlen(name);
+    return n > 4 && !strcmp(name + n - 4, ".tmp");
+}
+
+/* Renamed first, and that on the disk before its files go: half removed, it
+ * must not look like a whole one. */
 void disk_remove(const char *parent, const char *name)
 {
     Names n;
-    names_new(&n, parent, name);
-    if (os->rename(n.path, n.temporary)) {
-        if (errno == ENOENT) return;
-        failed(n.path, NULL);
+    if (is_temporary(name)) {
+        disk_path(n.temporary, parent, name);
+    } else {
+        names_new(&n, parent, name);
+        if (os->rename(n.path, n.temporary)) {
+            if (errno == ENOENT) return;
+            failed(n.path, NULL);
+        }
+        if (!sync_dir(parent)) failed(n.path, NULL);
     }
     if (!remove_tree(n.temporary)) failed(n.temporary, NULL);
 }

@@ -1,15 +1,15 @@
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "die.h"
-#include "os.h"
 #include "rundir.h"
 
 void step_name(char name[STEP_NAME], long step)
 {
     snprintf(name, STEP_NAME, "step-%ld", step);
 }
+
+static const char damaged[] = ".damaged";
 
 /* N of "step-N"; -1 of another name. */
 static long step_of(const char *name)
@@ -75,25 +75,32 @@ void rundir_point_best(const char *out, long best)
     arena_free(&a);
 }
 
-/* Names of the run's own, with or without .tmp behind them. */
+/* What a run leaves in OUT. */
 static bool is_own(const char *name)
 {
     static const char *const own[] = {"best", "config.json", "metrics.jsonl",
                                       "report.html"};
-    char stem[64];
-    size_t n = strlen(name);
-    if (n > 4 && !strcmp(name + n - 4, ".tmp")) n -= 4;
-    if (n >= sizeof stem) return false;
-    snprintf(stem, sizeof stem, "%.*s", (int)n, name);
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        if (!strcmp(stem, own[i])) return true;
-    return step_of(stem) >= 0;
+        if (!strcmp(name, own[i])) return true;
+    return step_of(name) >= 0;
 }
 
+/* Ends the name before this, if it is its end. */
+static bool cut(char *name, const char *end)
+{
+    size_t n = strlen(name), m = strlen(end);
+    if (n <= m || strcmp(name + n - m, end)) return false;
+    return name[n - m] = 0, true;
+}
+
+/* What disk.h may leave of it. */
 static bool is_temporary(const char *name)
 {
-    size_t n = strlen(name);
-    return n > 4 && !strcmp(name + n - 4, ".tmp") && is_own(name);
+    char stem[64];
+    if (strlen(name) >= sizeof stem || !cut(strcpy(stem, name), ".tmp"))
+        return false;
+    if (is_own(stem) || !strcmp(stem, "previous")) return true;
+    return cut(stem, damaged) && step_of(stem) >= 0;
 }
 
 void rundir_clean(const char *out)
@@ -101,23 +108,9 @@ void rundir_clean(const char *out)
     Arena a = {0};
     const char **name;
     int n = 0;
-    if (disk_names(&a, out, &name, &n))
-        for (int i = 0; i < n; i++)
-            if (is_temporary(name[i])) disk_remove(out, name[i]);
-    arena_free(&a);
-}
-
-static void remove_previous(const char *out)
-{
-    Arena a = {0};
-    char path[DISK_PATH];
-    const char **name;
-    int n = 0;
-    disk_path(path, out, "previous");
-    if (disk_names(&a, path, &name, &n)) {
-        for (int i = 0; i < n; i++) disk_remove(path, name[i]);
-        disk_remove(out, "previous");
-    }
+    if (disk_names(&a, out, &name, &n)) disk_sync(out);
+    for (int i = 0; i < n; i++)
+        if (is_temporary(name[i])) disk_remove(out, name[i]);
     arena_free(&a);
 }
 
@@ -127,37 +120,32 @@ void rundir_make_room(const char *out)
 {
     static const char moving[] = "previous.moving";
     Arena a = {0};
-    char from[DISK_PATH], to[DISK_PATH], path[DISK_PATH];
+    char path[DISK_PATH];
     const char **name;
     int n = 0;
     rundir_clean(out);
     disk_path(path, out, moving);
     bool begun = disk_names(&a, path, &name, &n);
     if (!begun && rundir_newest(out) < 0) return;
-    if (!begun && os->mkdir(path))
-        die_errno(EXIT_IO, path, "cannot create");
-    n = 0;
+    if (!disk_make(path)) die_errno(EXIT_IO, path, "cannot create");
     disk_names(&a, out, &name, &n);
     for (int i = 0; i < n; i++) {
         if (!is_own(name[i])) continue;
-        disk_path(from, out, name[i]);
-        disk_path(to, path, name[i]);
-        if (os->rename(from, to))
-            die(EXIT_IO, "%s: cannot move to %s: %s", from, path,
-                strerror(errno));
+        disk_remove(path, name[i]);     /* of a run that began in between */
+        disk_move(out, name[i], path, name[i]);
     }
-    remove_previous(out);
-    disk_move(out, moving, "previous");
+    disk_remove(out, "previous");
+    disk_move(out, moving, out, "previous");
     arena_free(&a);
 }
 
 void rundir_set_aside(const char *out, long step)
 {
-    char name[STEP_NAME], aside[48];
+    char name[STEP_NAME], aside[2 * STEP_NAME];
     step_name(name, step);
-    snprintf(aside, sizeof aside, "%s.damaged", name);
+    snprintf(aside, sizeof aside, "%s%s", name, damaged);
     disk_remove(out, aside);
-    disk_move(out, name, aside);
+    disk_move(out, name, out, aside);
 }
 
 void rundir_of(const char *dir, char out[DISK_PATH])

@@ -15,7 +15,11 @@ static const DiskFile notes[] = {
     {"b", NULL, 0}
 };
 
-static void publish(void *arg) { (void)arg; disk_publish("out", "x", notes, 2); }
+static void publish(void *arg)
+{
+    (void)arg;
+    disk_publish("out", "x", notes, 2);
+}
 
 static void replace(void *arg)
 {
@@ -24,7 +28,7 @@ static void replace(void *arg)
 }
 
 static void point(void *arg) { (void)arg; disk_point("out", "best", "old"); }
-static void move(void *arg) { (void)arg; disk_move("out", "old", "x"); }
+static void move(void *arg) { (void)arg; disk_move("out", "old", "out", "x"); }
 static void take_out(void *arg) { (void)arg; disk_remove("out", "old"); }
 
 static const struct { const char *name; void (*run)(void *); } changes[] = {

@@ -596,7 +596,7 @@ static void put_tree(Arena *a, FILE *f, const char *dir)
     const char **name;
     int count = 0;
     size_t n;
-    if (!disk_names(a, dir, &name, &count)) return;
+    if (!disk_names(a, dir, &name, &count) || !count) return;
     qsort(name, (size_t)count, sizeof *name, by_name);
     for (int i = 0; i < count; i++) {
         disk_path(path, dir, name[i]);

@@ -61,7 +61,11 @@ static const char *const foreign[] = {
     "notes.tmp", "step-x", "step-07", "step-.tmp", "best.txt", "step-1x.tmp",
     "model.tmp"
 };
-enum { FOREIGN = sizeof foreign / sizeof *foreign, RANDOM_STATES = 24 };
+enum { FOREIGN = sizeof foreign / sizeof *foreign };
+
+/* Where there is time (PLUMB_TEST_FULL): more of what is tried at random. */
+static bool full(void) { return getenv("PLUMB_TEST_FULL") != NULL; }
+static int random_states(void) { return full() ? 40 : 8; }
 
 static void put_foreign(void)
 {
@@ -342,7 +346,7 @@ static bool killed_at(Death *d, How how, int k, Count *count)
                       d->scenario->name, d->killed, k, status);
     d->died = fs_take();
     d->told = faults->told;
-    d->states = how == KILL ? 1 : 3 + fs_pending() + RANDOM_STATES;
+    d->states = how == KILL ? 1 : 3 + fs_pending() + random_states();
     status = in_child(states_are_right, d, false);
     bool right = EXPECT(status == 0, "%s: killed before call %d, then %d: "
                         "status %d", d->scenario->name, d->killed, d->again,
@@ -355,16 +359,16 @@ static bool killed_at(Death *d, How how, int k, Count *count)
 static bool killed_again(Death *d, int k, int calls, Count *count)
 {
     static unsigned random = 1;
-    bool full = getenv("PLUMB_TEST_FULL") != NULL, right = true;
+    bool right = true;
     Fs *died;
     faults->kill = k;
     in_child(d->scenario->run, NULL, false);
     fs_crash(-1);
     died = fs_take();
     int told = faults->told;
-    for (int i = 0; right && i < (full ? calls : 2); i++) {
+    for (int i = 0; right && i < (full() ? calls : 1); i++) {
         random = random * 1103515245 + 12345;
-        d->again = 1 + (full ? i : (int)(random >> 16) % calls);
+        d->again = 1 + (full() ? i : (int)(random >> 16) % calls);
         fs_put(died);
         faults->told = told;
         right = killed_at(d, TWICE, d->again, count);

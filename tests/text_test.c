@@ -251,8 +251,8 @@ static void load(void *path) { text_load(&arena, path, false, 64); }
 TEST(files_that_cannot_be_read)
 {
     EXPECT_DIES(EXIT_NOINPUT, load, (void *)"tests/no such file",
-                "tests/no such file: No such file");
-    EXPECT_DIES(EXIT_NOINPUT, load, (void *)"tests", "tests: Is a directory");
+                "tests/no such file: cannot read: No such file");
+    EXPECT_DIES(EXIT_NOINPUT, load, (void *)"tests", "tests: cannot read: Is a directory");
     EXPECT_DIES(EXIT_NOINPUT, load, (void *)"Makefile/x", "Not a directory");
     EXPECT_DIES(EXIT_DATA, load, (void *)"/dev/null", "with 0 characters");
     char name[500], loop[] = "/tmp/plumb-loop-XXXXXX";

@@ -209,7 +209,10 @@ static void begin(Run *r)
     if (config.profile) r->tape.profile = profile_new(&r->arena);
     stop_listen();
     if (!r->at.evaluated) look_back(r);
-    if (r->begun) rundir_point_best(config.out, r->at.best);
+    if (r->begun) {                 /* a kill may have come before these */
+        rundir_point_best(config.out, r->at.best);
+        rundir_keep(config.out, config.keep, r->at.best);
+    }
     put_report(r, true);
     r->start = now();
 }
