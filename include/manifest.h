@@ -9,7 +9,6 @@
 #ifndef MANIFEST_H
 #define MANIFEST_H
 
-#include <stdbool.h>
 #include "sha256.h"
 
 enum { MANIFEST_LINE = 192, MANIFEST_FILES = 8,
@@ -23,7 +22,10 @@ size_t manifest_text(const Sum *sum, int n, char text[MANIFEST_TEXT]);
 
 /* Is this, in a directory of files with these sums, the MANIFEST? If not,
  * error names what is damaged, "model.safetensors: ...", or the version. */
-bool manifest_check(const char *bytes, size_t length, const Sum *sum, int n,
-                    char error[MANIFEST_ERROR]);
+typedef enum {
+    MANIFEST_DAMAGED, MANIFEST_OF_ANOTHER_VERSION, MANIFEST_RIGHT
+} ManifestState;
+ManifestState manifest_check(const char *bytes, size_t length, const Sum *sum,
+                             int n, char error[MANIFEST_ERROR]);
 
 #endif

@@ -158,26 +158,41 @@ void checkpoint_save(const char *out, int keep, const Progress *p,
 
 enum { OPEN_ERROR = DISK_PATH + MANIFEST_ERROR };
 
+/* A file of the checkpoint; false, and why, if it is not there. */
+static bool read_file(Arena *a, const char *dir, const char *name, Bytes *f,
+                      char error[OPEN_ERROR])
+{
+    char path[DISK_PATH];
+    disk_path(path, dir, name);
+    f->bytes = disk_try_read(a, path, &f->n);
+    if (!f->bytes && errno != ENOENT)
+        die_errno(EXIT_IO, path, "cannot read");
+    if (!f->bytes) snprintf(error, OPEN_ERROR, "%s is missing", path);
+    return f->bytes;
+}
+
 /* All files, each as the MANIFEST says; else false, and why. */
 static bool read_ours(Arena *a, Checkpoint *c, char error[OPEN_ERROR])
 {
     Sum sum[CHECKPOINT_FILES];
-    char path[DISK_PATH], why[MANIFEST_ERROR];
-    Bytes m;
-    for (int i = 0; i <= CHECKPOINT_FILES; i++) {
-        Bytes *f = i < CHECKPOINT_FILES ? &c->file[i] : &m;
-        disk_path(path, c->dir, i < CHECKPOINT_FILES ? names[i] : "MANIFEST");
-        if (!(f->bytes = disk_try_read(a, path, &f->n))) {
-            snprintf(error, OPEN_ERROR, "%s: %s", path, strerror(errno));
-            return false;
-        }
-        if (f == &m) break;
+    char why[MANIFEST_ERROR];
+    Bytes list;
+    for (int i = 0; i < CHECKPOINT_FILES; i++) {
+        Bytes *f = &c->file[i];
+        if (!read_file(a, c->dir, names[i], f, error)) return false;
         sum[i] = (Sum){.name = names[i], .n = f->n};
         sha256(f->bytes, f->n, sum[i].hash);
     }
-    if (manifest_check(m.bytes, m.n, sum, CHECKPOINT_FILES, why)) return true;
-    snprintf(error, OPEN_ERROR, "%s/%s", c->dir, why);
-    return false;
+    if (!read_file(a, c->dir, "MANIFEST", &list, error)) return false;
+    switch (manifest_check(list.bytes, list.n, sum, CHECKPOINT_FILES, why)) {
+    case MANIFEST_RIGHT:
+        return true;
+    case MANIFEST_OF_ANOTHER_VERSION:
+        die(EXIT_DATA, "%s/%s", c->dir, why);
+    default:
+        snprintf(error, OPEN_ERROR, "%s/%s", c->dir, why);
+        return false;
+    }
 }
 
 static void read_foreign(Arena *a, Checkpoint *c)

@@ -8,6 +8,8 @@ static const char title[] = "plumb " PLUMB_VERSION "\n";
 
 static size_t put_line(char *to, const char *hash, size_t n, const char *name)
 {
+    CHECK(strlen(name) < MANIFEST_LINE / 2, "manifest: the name %s is too "
+          "long", name);
     return (size_t)snprintf(to, MANIFEST_LINE, "%s %zu %s\n", hash, n, name);
 }
 
@@ -36,17 +38,17 @@ static bool sums_itself(const char *bytes, size_t length)
     return length - n == last && !memcmp(bytes + n, line, last);
 }
 
-bool manifest_check(const char *bytes, size_t length, const Sum *sum, int n,
-                    char error[MANIFEST_ERROR])
+ManifestState manifest_check(const char *bytes, size_t length, const Sum *sum,
+                             int n, char error[MANIFEST_ERROR])
 {
     char text[MANIFEST_TEXT], line[MANIFEST_LINE];
     size_t at = strlen(title);
     if (length == manifest_text(sum, n, text) && !memcmp(bytes, text, length))
-        return true;
+        return MANIFEST_RIGHT;
     if (!sums_itself(bytes, length)) {
         snprintf(error, MANIFEST_ERROR, "MANIFEST: damaged: it does not have "
                  "the SHA-256 that stands at its end");
-        return false;
+        return MANIFEST_DAMAGED;
     }
     if (length < at || memcmp(bytes, title, at)) {
         const char *end = memchr(bytes, '\n', length);
@@ -54,7 +56,7 @@ bool manifest_check(const char *bytes, size_t length, const Sum *sum, int n,
                  "plumb %s, which opens only its own",
                  (int)(end - bytes < 64 ? end - bytes : 64), bytes,
                  PLUMB_VERSION);
-        return false;
+        return MANIFEST_OF_ANOTHER_VERSION;
     }
     snprintf(error, MANIFEST_ERROR, "MANIFEST: lists other files");
     for (int i = 0; i < n; i++) {
@@ -67,5 +69,5 @@ bool manifest_check(const char *bytes, size_t length, const Sum *sum, int n,
         }
         at += m;
     }
-    return false;
+    return MANIFEST_DAMAGED;
 }

@@ -290,7 +290,8 @@ char *safetensors_header(Arena *a, const Param *param, int nparam,
     putc('}', f);
     const Piece *text = draft_close(&draft, a, "a header of tensors").piece;
     uint64_t padded = (text->n + 7) / 8 * 8;
-    char *header = memset(arena_alloc(a, LENGTH + padded), ' ', LENGTH + padded);
+    char *header = arena_alloc(a, LENGTH + padded);
+    memset(header, ' ', LENGTH + padded);
     memcpy(header, &padded, LENGTH);
     memcpy(header + LENGTH, text->data, text->n);
     *length = LENGTH + padded;

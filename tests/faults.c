@@ -580,7 +580,8 @@ bool small_whole(const char *dir)
         sum[i] = (Sum){.name = small_names[i], .n = n};
         sha256(bytes, n, sum[i].hash);
     }
-    bool whole = bytes && manifest_check(bytes, n, sum, SMALL_FILES, error);
+    bool whole = bytes && manifest_check(bytes, n, sum, SMALL_FILES, error)
+                          == MANIFEST_RIGHT;
     arena_free(&a);
     return whole;
 }

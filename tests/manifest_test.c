@@ -47,7 +47,7 @@ static bool check(const Bytes f[FILES], char error[MANIFEST_ERROR])
         sha256(f[i].bytes, f[i].n, sum[i].hash);
     }
     return manifest_check(f[MANIFEST].bytes, f[MANIFEST].n, sum, SMALL_FILES,
-                          error);
+                          error) == MANIFEST_RIGHT;
 }
 
 /* Refused, and the error begins with the text and is one line. */
@@ -249,8 +249,10 @@ TEST(as_many_files_as_there_may_be)
         size_t length = manifest_text(sum, n, text);
         EXPECT(length == strlen(text) && length < MANIFEST_TEXT, "%zu",
                length);
-        EXPECT(manifest_check(text, length, sum, n, error), "%s", error);
+        EXPECT(manifest_check(text, length, sum, n, error) == MANIFEST_RIGHT,
+               "%s", error);
         if (n) sum[n - 1].n--;
-        EXPECT(!n || !manifest_check(text, length, sum, n, error), "%d", n);
+        EXPECT(!n || manifest_check(text, length, sum, n, error)
+                     != MANIFEST_RIGHT, "%d", n);
     }
 }

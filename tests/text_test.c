@@ -252,7 +252,8 @@ TEST(files_that_cannot_be_read)
 {
     EXPECT_DIES(EXIT_NOINPUT, load, (void *)"tests/no such file",
                 "tests/no such file: cannot read: No such file");
-    EXPECT_DIES(EXIT_NOINPUT, load, (void *)"tests", "tests: cannot read: Is a directory");
+    EXPECT_DIES(EXIT_NOINPUT, load, (void *)"tests",
+                "tests: cannot read: Is a directory");
     EXPECT_DIES(EXIT_NOINPUT, load, (void *)"Makefile/x", "Not a directory");
     EXPECT_DIES(EXIT_DATA, load, (void *)"/dev/null", "with 0 characters");
     char name[500], loop[] = "/tmp/plumb-loop-XXXXXX";
