@@ -167,8 +167,8 @@ TEST(another_version_is_named)
     char text[MANIFEST_TEXT], begin[128];
     static const char *const others[] = {
         "plumb 0.1", "plumb 99.0.1-rc", "plumb " PLUMB_VERSION "x", "PLUMB 0",
-        "", "a line that is longer than any version's name has ever been "
-        "and will be, one hopes, in the years to come"
+        "", ("a line that is longer than any version's name has ever been "
+             "and will be, one hopes, in the years to come")
     };
     const char *lines = right_lines(at);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
