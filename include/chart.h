@@ -19,9 +19,10 @@
 typedef struct {
     const char *title;
     const char *x_label, *y_label;      /* what, and in which unit */
-    bool x_log, y_log;                  /* then only what is above 0 is drawn */
-    double y_most;              /* the axis ends here at most; 0: where the
-                                 * values do */
+    bool y_log;                 /* then only what is above 0 is drawn */
+    double y_most;              /* the axis ends here at most, and what is cut
+                                 * off is marked; 0: where the values do */
+    double y_ratio;             /* log: it spans at least this factor */
 } Chart;
 
 /* Points that are not finite are left out, and the line goes on behind them.
@@ -32,7 +33,7 @@ typedef struct {
     const double *x, *y;        /* (n) */
 } ChartLine;
 
-/* A horizontal line to compare with. */
+/* A horizontal line to compare with; its name stands in the right margin. */
 typedef struct {
     const char *name;
     double y;
@@ -45,20 +46,24 @@ void chart_lines(FILE *f, const Chart *c, const ChartLine *line, int nline,
 /* value[i*columns + k]: row i, the first at the top, column k. Where it is not
  * finite (log: not above 0) the map has a hole. Small maps have their numbers
  * in the cells; of very many rows or columns every second, third, ... is
- * drawn. */
+ * drawn.
+ *     Columns may be in groups: neighbours of the same group name stand under
+ * one bracket. Then the drawing is as wide as it takes for every cell to have
+ * its number. */
 typedef struct {
     const char *title;
     const char *row_label, *column_label, *unit;
     int rows, columns;
-    const char *const *row, *const *column;     /* their names */
+    const char *const *row, *const *column;     /* their names; a row's may be
+                                                   NULL: it goes without */
     const double *value;
     bool log;                                   /* of the colours */
-    double low, high;           /* they are for these; low < high fails: for
-                                   the least and most there is */
+    const char *group_label, *const *group;     /* (columns), or NULL */
+    double low, high;           /* that the colours span at least; 0, 0: the
+                                   values alone say */
+    ChartLevel level, other;    /* marked on the colour bar, with a name */
+    bool pinned;                /* the colours span low .. high and no more */
     const char *hole;           /* written where there is one, or NULL */
-    const ChartLevel *mark;     /* (nmark) beside the bar of colours, for its
-                                   ticks */
-    int nmark;
 } ChartMap;
 
 void chart_map(FILE *f, const ChartMap *m);

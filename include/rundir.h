@@ -26,6 +26,9 @@ void rundir_set_aside(const char *out, long step);
  * out/step-250 and out/best, else dir/.. */
 void rundir_of(const char *dir, char out[DISK_PATH]);
 
+/* Are these two names of one directory? */
+bool rundir_same(const char *a, const char *b);
+
 /* Removes what a kill has left half done in OUT. */
 void rundir_clean(const char *out);
 

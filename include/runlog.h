@@ -13,6 +13,7 @@ typedef struct { double step; int n; const LookColumn *column; } Look;
 typedef struct {
     const char *dir;
     const Json *flags;          /* the configuration; NULL: there is none */
+    const char *corpus;         /* the SHA-256 of its text, or NULL */
     double uniform, unigram, bigram, entropy;   /* nats per character */
     long n;                     /* steps that were written down */
     double *step, *loss, *rate, *grad_norm, *speed, *val_loss;      /* (n) */

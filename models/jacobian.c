@@ -36,11 +36,12 @@ void gpt_jacobian(const GPT *m, const real *x, int T, int from, int to,
     real **kept = arena_alloc(&arena, (size_t)m->nparam * sizeof *kept);
     put_away(m, kept);
     Tensor *y = x0;
-    Sublayer f;
     for (int i = from; i < to; i++) {
-        f = m->branch[i];
-        f.dropout = 0;
-        y = placements[m->config.placement].put(&tape, y, &f);
+        /* Its own: backward may look at it, after the loop. */
+        Sublayer *f = arena_alloc(&arena, sizeof *f);
+        *f = m->branch[i];
+        f->dropout = 0;
+        y = placements[m->config.placement].put(&tape, y, f);
     }
     if (y != x0) tape_backward(&tape, y, dy);
     for (long k = 0; k < (long)n * n; k++)

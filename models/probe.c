@@ -98,6 +98,7 @@ static void see_stream(Probe *p, const Tensor *x)
     r->cosine = token_cosine(&p->tape->arena, x);
     r->grad = grad_of(x);
     r->gain_add = r->grad / r->gain_add;    /* until now it held |d (x+F)| */
+    if (p->at < p->n) r->gain = r->grad / r[1].grad;
     p->at--;
 }
 
@@ -175,12 +176,13 @@ void probe_update(Probe *p)
 const ProbeColumn probe_columns[] = {
     COLUMN(stream, "RMS of the stream x that a sublayer finds"),
     COLUMN(branch, "size of the branch over what it is added to"),
-    COLUMN(sigma, "mean standard deviation of what enters the norm"),
-    COLUMN(scale, "mean 1/sqrt(sigma^2 + eps), the norm's factor"),
     COLUMN(cosine, "between tokens of a sequence in x; 1: collapsed"),
     COLUMN(grad, "norm of the gradient with respect to x"),
+    COLUMN(gain, "gradient at x over gradient at the next sublayer's x"),
     COLUMN(gain_add, "gradient at x over gradient at x + F"),
     COLUMN(gain_norm, "gradient below the norm over gradient above it"),
+    COLUMN(sigma, "mean standard deviation of what enters the norm"),
+    COLUMN(scale, "mean 1/sqrt(sigma^2 + eps), the norm's factor"),
     COLUMN(grad_out, "gradient of the output projection, W_O or W_2"),
     COLUMN(grad_in, "gradient of the first matrix, W_QKV or W_1"),
     COLUMN(entropy, "of the attention, nats"),

@@ -23,16 +23,17 @@
 typedef struct {
     double stream;      /* RMS of x_i */
     double branch;      /* |F| / |what F is added to| */
+    double cosine;      /* mean over pairs of tokens of a sequence: the cosine
+                           of the angle between them in x_i. 1: collapsed */
+    double grad;        /* |d x_i| */
+    double gain;        /* |d x_i| / |d x_i+1|: what the sublayer does to it */
+    double gain_add;    /* |d x_i| / |d (x_i + F)| */
+    double gain_norm;   /* |d of what enters N| / |d of what leaves it|, of N
+                           alone */
     double sigma;       /* mean over tokens: standard deviation (rmsnorm: RMS)
                            of what enters N */
     double scale;       /* mean over tokens: 1 / sqrt(sigma^2 + eps), by which
                            N multiplies the gradient */
-    double cosine;      /* mean over pairs of tokens of a sequence: the cosine
-                           of the angle between them in x_i. 1: collapsed */
-    double grad;        /* |d x_i| */
-    double gain_add;    /* |d x_i| / |d (x_i + F)| */
-    double gain_norm;   /* |d of what enters N| / |d of what leaves it|, of N
-                           alone */
     double grad_out;    /* |d W| of the output projection: W_O, W_2 */
     double grad_in;     /* |d W| of the first matrix: W_QKV, W_1 */
     double entropy;     /* attention: mean over heads and tokens, nats, of the
@@ -40,6 +41,11 @@ typedef struct {
     double logit;       /* attention: the largest, likewise */
     double update;      /* |change of the step| / |W|, W_O or W_2 */
 } ProbeRow;
+
+/* What leaves the sublayer is the sum, or N of it. So
+ *   pre, peri, lnscale, rezero   x_i+1 = x_i + F          gain = gain_add
+ *   post, deepnorm               x_i+1 = N(a x_i + F)     gain = gain_add
+ *                                                                gain_norm */
 
 /* The columns of a row, in order, for tables and files. */
 typedef struct { const char *name, *about; size_t offset; } ProbeColumn;

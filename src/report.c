@@ -4,19 +4,8 @@
 #include <string.h>
 #include "chart.h"
 #include "die.h"
+#include "page.h"
 #include "report.h"
-#include "runlog.h"
-
-enum { POINTS = 300, SAMPLES = 4 };     /* at most: of a curve, on a page */
-
-typedef struct {
-    FILE *f;
-    const char *file, *temporary;
-    Arena arena;
-    const RunLog *run;
-    int n;              /* runs */
-    bool running;
-} Page;
 
 static const char style[] =
     ":root{color-scheme:light dark;--ink:#222;--soft:#666;--paper:#f4f4f2;"
@@ -33,6 +22,11 @@ static const char style[] =
     ".verdict{margin:1rem 0;padding:.7rem 1rem;background:var(--card);"
     "border:1px solid var(--edge);border-left:.3rem solid #0072b2;"
     "border-radius:.4rem;font-size:1.1rem}\n"
+    /* A colour, and a sign for who cannot tell colours apart. */
+    ".trained{border-left-color:#009e73}.stuck{border-left-color:#e69f00}"
+    ".diverged{border-left-color:#d55e00}"
+    ".trained::before{content:\"\\2713  \"}.stuck::before{content:\"\\25a0  \"}"
+    ".diverged::before{content:\"\\2715  \"}\n"
     ".tiles,.grid{display:grid;gap:1rem;grid-template-columns:"
     "repeat(auto-fit,minmax(min(100%,26rem),1fr))}\n"
     ".tiles{grid-template-columns:repeat(auto-fit,minmax(9rem,1fr));"
@@ -63,9 +57,6 @@ static void open_page(const Page *p);
 static void put_heading(const Page *p);
 static void put_tiles(const Page *p);
 static void put_table(const Page *p);
-static void put_curves(Page *p);
-static void put_views(Page *p, const RunLog *r);
-static void put_samples(const Page *p, const RunLog *r);
 static void put_flags(const Page *p);
 static void close_page(Page *p);
 
@@ -90,8 +81,9 @@ void report_write(const char *file, const char *const dirs[], int n,
     put_heading(&p);
     if (n == 1) put_tiles(&p);
     else put_table(&p);
-    put_curves(&p);
-    for (int i = 0; i < n; i++) put_views(&p, &run[i]);
+    page_curves(&p);
+    page_overlays(&p);
+    for (int i = 0; i < n; i++) page_views(&p, &run[i]);
     if (n == 1) put_flags(&p);
     close_page(&p);
     arena_free(&p.arena);
@@ -99,8 +91,7 @@ void report_write(const char *file, const char *const dirs[], int n,
 
 /* -- the page ------------------------------------------------------------ */
 
-/* "pre, 6 layers" */
-static void put_name(const Page *p, const RunLog *r)
+void page_name(const Page *p, const RunLog *r)
 {
     const char *placement = runlog_flag(r, "placement");
     const char *layers = runlog_flag(r, "layers");
@@ -115,7 +106,7 @@ static void put_name(const Page *p, const RunLog *r)
  * apart. */
 static void put_names(const Page *p)
 {
-    if (p->n == 1) put_name(p, p->run);
+    if (p->n == 1) page_name(p, p->run);
     for (int i = 0; p->n > 1 && i < p->n; i++) {
         if (i) fputs(" \xc2\xb7 ", p->f);
         chart_text(p->f, p->run[i].dir);
@@ -167,15 +158,22 @@ static void put_heading(const Page *p)
     fputs("</p>\n", p->f);
 }
 
+void page_caption(const Page *p, const char *text)
+{
+    fputs("<figcaption>", p->f);
+    chart_text(p->f, text);
+    fputs("</figcaption>\n</figure>\n", p->f);
+}
+
 /* -- what came out ------------------------------------------------------- */
 
-static double last_of(long n, const double *x)
+double last_of(long n, const double *x)
 {
     while (n > 0 && !isfinite(x[n - 1])) n--;
     return n ? x[n - 1] : NAN;
 }
 
-static double mean_of(long n, const double *x)
+double mean_of(long n, const double *x)
 {
     double total = 0;
     long count = 0;
@@ -189,6 +187,15 @@ static void put_id(const Page *p, const RunLog *r, const char *name)
     fprintf(p->f, "id=\"%s", name);
     if (r > p->run) fprintf(p->f, "-%d", (int)(r - p->run) + 1);
     fputc('"', p->f);
+}
+
+/* A class of the style: the word that the verdict begins with. */
+static const char *kind_of(const RunLog *r)
+{
+    static const char *const kinds[] = {"trained", "stuck", "diverged"};
+    for (int i = 0; r->verdict && i < 3; i++)
+        if (!strncmp(r->verdict, kinds[i], strlen(kinds[i]))) return kinds[i];
+    return "open";
 }
 
 static void put_verdict(const Page *p, const RunLog *r)
@@ -238,7 +245,7 @@ static void put_tiles(const Page *p)
 {
     Number x[NUMBERS];
     get_numbers(p->run, x);
-    fputs("<p class=\"verdict\">", p->f);
+    fprintf(p->f, "<p class=\"verdict %s\">", kind_of(p->run));
     put_verdict(p, p->run);
     fputs("</p>\n<dl class=\"tiles\">\n", p->f);
     for (int i = 0; i < NUMBERS; i++) {
@@ -251,7 +258,7 @@ static void put_tiles(const Page *p)
 
 /* -- several runs: a column each ----------------------------------------- */
 
-static bool differs(const Page *p, const char *flag)
+bool page_differs(const Page *p, const char *flag)
 {
     const char *first = runlog_flag(p->run, flag);
     for (int i = 1; i < p->n; i++) {
@@ -290,7 +297,7 @@ static void put_table(const Page *p)
     }
     fputs("</tr>\n", p->f);
     for (const Json *j = first; j; j = j->next)
-        if (strcmp(j->key, "out") && differs(p, j->key))
+        if (strcmp(j->key, "out") && page_differs(p, j->key))
             put_flag_row(p, j->key);
     for (int k = 0; k < NUMBERS; k++) {
         get_numbers(p->run, x);
@@ -305,7 +312,7 @@ static void put_table(const Page *p)
     }
     fputs("<tr><th>verdict</th>", p->f);
     for (int i = 0; i < p->n; i++) {
-        fputs("<td>", p->f);
+        fprintf(p->f, "<td class=\"%s\">", kind_of(&p->run[i]));
         put_verdict(p, &p->run[i]);
         fputs("</td>", p->f);
     }
@@ -321,263 +328,4 @@ static void put_flags(const Page *p)
     for (const Json *j = p->run->flags->child; j; j = j->next)
         put_flag_row(p, j->key);
     fputs("</table></details>\n", p->f);
-}
-
-/* -- curves over the steps ----------------------------------------------- */
-
-/* At most POINTS points, each the mean of as many steps. */
-static ChartLine curve(Page *p, const char *name, const RunLog *r,
-                       const double *y)
-{
-    long every = (r->n + POINTS - 1) / POINTS, n = 0;
-    double *mx = arena_alloc(&p->arena, POINTS * sizeof *mx);
-    double *my = arena_alloc(&p->arena, POINTS * sizeof *my);
-    for (long i = 0; i < r->n; i += every, n++) {
-        long some = r->n - i < every ? r->n - i : every;
-        mx[n] = mean_of(some, r->step + i);
-        my[n] = mean_of(some, y + i);
-    }
-    return (ChartLine){name, n, mx, my};
-}
-
-/* The same without the steps at which there was none, and no mean. */
-static ChartLine points(Page *p, const char *name, const RunLog *r,
-                        const double *y)
-{
-    size_t bytes = (size_t)r->n * sizeof(double);
-    double *x = arena_alloc(&p->arena, bytes);
-    double *kept = arena_alloc(&p->arena, bytes);
-    long n = 0;
-    for (long i = 0; i < r->n; i++)
-        if (isfinite(y[i])) x[n] = r->step[i], kept[n++] = y[i];
-    return (ChartLine){name, n, x, kept};
-}
-
-static void put_caption(const Page *p, const char *text)
-{
-    fprintf(p->f, "<figcaption>%s</figcaption>\n</figure>\n", text);
-}
-
-/* What ends far above ln V needs another axis: it has diverged. Otherwise a
- * jump on the way is cut off. */
-static void put_losses(const Page *p, const char *title, const ChartLine *line,
-                       int n, const char *about)
-{
-    const RunLog *r = p->run;
-    ChartLevel level[] = {{"ln V", r->uniform}, {"unigram", r->unigram},
-                          {"bigram", r->bigram},
-                          {"entropy of the language", r->entropy}};
-    Chart c = {title, "step", "nats per character", .y_most = 0};
-    if (r->uniform > 0) c.y_most = 1.3 * r->uniform;
-    for (int i = 0; i < n; i++)
-        c.y_log |= c.y_most > 0 && last_of(line[i].n, line[i].y) > c.y_most;
-    if (c.y_log) c.y_most = 0;
-    fputs("<figure>\n", p->f);
-    chart_lines(p->f, &c, line, n, level, 4);
-    put_caption(p, about);
-}
-
-/* Training and validation: of one run in one chart, of several in two. */
-static void put_loss(Page *p)
-{
-    int n = p->n;
-    ChartLine *line = arena_alloc(&p->arena, 2 * (size_t)n * sizeof *line);
-    const char *about = "Dotted: what a model reaches that knows nothing (ln "
-        "V), how frequent characters are, or which follows which; and, where "
-        "it is known, what none can be below.";
-    for (int i = 0; i < n; i++) {
-        const RunLog *r = &p->run[i];
-        line[i] = curve(p, n > 1 ? r->dir : "training", r, r->loss);
-        line[n + i] = points(p, n > 1 ? r->dir : "validation", r, r->val_loss);
-    }
-    if (n == 1) {
-        put_losses(p, "Loss", line, 2, about);
-        put_samples(p, p->run);
-        return;
-    }
-    put_losses(p, "Training loss", line, n, about);
-    put_losses(p, "Validation loss", line + n, n, "On random batches of the "
-               "validation part, the same at every evaluation.");
-}
-
-static void put_curves(Page *p)
-{
-    size_t n = (size_t)p->n;
-    ChartLine *rate = arena_alloc(&p->arena, n * sizeof *rate);
-    ChartLine *norm = arena_alloc(&p->arena, n * sizeof *norm);
-    for (int i = 0; i < p->n; i++) {
-        const RunLog *r = &p->run[i];
-        const char *name = p->n > 1 ? r->dir : NULL;
-        rate[i] = curve(p, name, r, r->rate);
-        norm[i] = curve(p, name, r, r->grad_norm);
-    }
-    fputs("<h2>Training</h2>\n<div class=\"grid\">\n", p->f);
-    put_loss(p);
-    fputs("<figure>\n", p->f);
-    chart_lines(p->f, &(Chart){"Norm of the gradient", "step",
-                "of all parameters, before clipping", .y_log = true}, norm,
-                p->n, NULL, 0);
-    put_caption(p, "A jump here comes before one of the loss.");
-    fputs("<figure>\n", p->f);
-    chart_lines(p->f, &(Chart){"Learning rate", "step", .y_label = "rate"},
-                rate, p->n, NULL, 0);
-    put_caption(p, "It rises in the warmup and then falls.");
-    fputs("</div>\n", p->f);
-}
-
-/* -- the residual path, as the probe saw it ------------------------------ */
-
-/* A column of the probe: over sublayers and steps as a map, or over the
- * sublayers as a line for the first step looked at, a middle and the last. */
-typedef struct {
-    const char *column, *title, *unit;
-    bool map, log;
-    ChartLevel level;           /* to compare with; without a name: none */
-    const char *about;
-} View;
-
-static const View views[] = {
-    {"grad", "Gradient on the residual path", "norm", true, true, {0},
-     "The gradient of the loss with respect to the stream that each sublayer "
-     "finds. It enters at the bottom and goes up: a column that darkens "
-     "upwards is a gradient that vanishes, one that brightens explodes."},
-    {"gain_add", "What a sublayer does to the gradient", "gain", false, true,
-     {"unchanged", 1},
-     "Gradient where the stream enters the sublayer over gradient where its "
-     "branch is added."},
-    {"stream", "Size of the residual stream", "RMS", false, false, {0},
-     "Of what each sublayer finds. Without a norm on the path it grows from "
-     "sublayer to sublayer."},
-    {"cosine", "How alike the tokens are", "mean cosine", false, false,
-     {"collapsed", 1},
-     "Between two tokens of a sequence. Near 1 they are collapsed onto each "
-     "other, and nothing that looks at them can tell them apart."},
-    {"update", "Size of a step", "|dW| / |W|", true, true, {0},
-     "How far a step moves the output projection of each sublayer, over how "
-     "large that is."},
-    {"entropy", "Spread of the attention", "nats", true, false, {0},
-     "Entropy of the attention's weights, mean over heads and tokens. 0: "
-     "each token looks at one other; the MLPs have none."},
-};
-
-static const char *text_at(Arena *a, const char *format, double x)
-{
-    char *text = arena_alloc(a, 48);
-    snprintf(text, 48, format, x);
-    return text;
-}
-
-static const char *sublayer_name(Arena *a, int i, int n)
-{
-    if (i == n - 1 && n % 2) return "end";
-    return text_at(a, i % 2 ? "MLP %.0f" : "attention %.0f", i / 2 + 1);
-}
-
-static double at(const Look *look, const char *column, int i)
-{
-    const LookColumn *c = look_column(look, column);
-    return c && i < c->n ? c->value[i] : NAN;
-}
-
-/* Does row i hold anything? The MLPs have no entropy. */
-static bool any_in_row(const RunLog *r, const char *column, int i)
-{
-    for (long k = 0; k < r->nlook; k++)
-        if (isfinite(at(&r->look[k], column, i))) return true;
-    return false;
-}
-
-static void put_map(Page *p, const RunLog *r, const View *v, int n)
-{
-    Arena *a = &p->arena;
-    int columns = (int)r->nlook, rows = 0;
-    size_t cells = (size_t)n * (size_t)columns;
-    double *value = arena_alloc(a, cells * sizeof *value);
-    const char **row = arena_alloc(a, (size_t)n * sizeof *row);
-    const char **column = arena_alloc(a, (size_t)columns * sizeof *column);
-    for (int k = 0; k < columns; k++)
-        column[k] = text_at(a, "%.0f", r->look[k].step);
-    for (int i = 0; i < n; i++) {
-        if (!any_in_row(r, v->column, i)) continue;
-        row[rows] = sublayer_name(a, i, n);
-        for (int k = 0; k < columns; k++)
-            value[(long)rows * columns + k] = at(&r->look[k], v->column, i);
-        rows++;
-    }
-    chart_map(p->f, &(ChartMap){v->title, "sublayer", "step", v->unit, rows,
-              columns, row, column, value, v->log, 0, 0, NULL, NULL, 0});
-}
-
-static void put_depth(Page *p, const RunLog *r, const View *v, int n)
-{
-    ChartLine line[3];
-    long which[] = {0, (r->nlook - 1) / 2, r->nlook - 1};
-    int lines = 0;
-    double *x = arena_alloc(&p->arena, (size_t)n * sizeof *x);
-    for (int i = 0; i < n; i++) x[i] = i + 1;
-    for (int k = 0; k < 3; k++) {
-        const Look *look = &r->look[which[k]];
-        const LookColumn *c = look_column(look, v->column);
-        if (!c || (k && which[k] == which[k - 1])) continue;
-        line[lines++] = (ChartLine){
-            text_at(&p->arena, "step %.0f", look->step),
-            c->n < n ? c->n : n, x, c->value};
-    }
-    chart_lines(p->f, &(Chart){v->title, "sublayer", v->unit, .y_log = v->log},
-                line, lines, &v->level, v->level.name != NULL);
-}
-
-static void put_views(Page *p, const RunLog *r)
-{
-    if (r->nlook == 0 && p->n == 1) return;
-    fputs("<h2>The residual path", p->f);
-    if (p->n > 1) {
-        fputs(" of ", p->f);
-        chart_text(p->f, r->dir);
-        fputs(" (", p->f);
-        put_name(p, r);
-        fputs(")", p->f);
-    }
-    fputs("</h2>\n<div class=\"grid\">\n", p->f);
-    for (size_t i = 0; i < sizeof views / sizeof *views; i++) {
-        const LookColumn *c = NULL;
-        if (r->nlook) c = look_column(r->look, views[i].column);
-        if (!c || c->n == 0) continue;
-        fprintf(p->f, "<figure data-view=\"%s\">\n", views[i].column);
-        if (views[i].map) put_map(p, r, &views[i], c->n);
-        else put_depth(p, r, &views[i], c->n);
-        put_caption(p, views[i].about);
-    }
-    if (p->n > 1) put_samples(p, r);
-    fputs("</div>\n", p->f);
-}
-
-/* -- samples ------------------------------------------------------------- */
-
-static void put_sample(const Page *p, const RunLog *r, long i)
-{
-    fprintf(p->f, "<div class=\"sample\" data-step=\"%.0f\"><p class="
-            "\"soft\">step %.0f", r->step[i], r->step[i]);
-    if (isfinite(r->val_loss[i]))
-        fprintf(p->f, ", validation loss %.4f", r->val_loss[i]);
-    fputs("</p><pre>", p->f);
-    if (*r->sample[i] == '\n') fputc('\n', p->f);   /* HTML drops the first */
-    chart_text(p->f, r->sample[i]);
-    fputs("</pre></div>\n", p->f);
-}
-
-static void put_samples(const Page *p, const RunLog *r)
-{
-    long n = 0, k = 0, shown = 0;
-    for (long i = 0; i < r->n; i++) n += r->sample[i] != NULL;
-    if (n == 0) return;
-    fputs("<figure class=\"samples\">\n<h3>What it writes</h3>\n", p->f);
-    for (long i = 0; i < r->n; i++) {
-        if (!r->sample[i]) continue;
-        /* Of many, the first, the last and some evenly between. */
-        if (n <= SAMPLES || k == shown * (n - 1) / (SAMPLES - 1))
-            put_sample(p, r, i), shown++;
-        k++;
-    }
-    fputs("</figure>\n", p->f);
 }

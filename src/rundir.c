@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "die.h"
 #include "rundir.h"
 
@@ -156,4 +157,11 @@ void rundir_of(const char *dir, char out[DISK_PATH])
     if (!slash) snprintf(out, DISK_PATH, ".");
     else if (slash == dir) snprintf(out, DISK_PATH, "/");
     else snprintf(out, DISK_PATH, "%.*s", (int)(slash - dir), dir);
+}
+
+bool rundir_same(const char *a, const char *b)
+{
+    struct stat x, y;
+    return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev
+        && x.st_ino == y.st_ino;
 }

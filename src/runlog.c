@@ -105,6 +105,7 @@ RunLog runlog_read(Arena *a, const char *dir)
     if (!j) die(EXIT_DATA, "%s: %s", path, error);
     const Json *nats = json_get(j, "nats_per_character");
     RunLog r = {.dir = dir, .flags = json_get(j, "configuration"),
+                .corpus = text_of(a, json_get(j, "corpus"), "sha256"),
                 .uniform = real_of(nats, "uniform"),
                 .unigram = real_of(nats, "unigram"),
                 .bigram = real_of(nats, "bigram"),

@@ -86,6 +86,16 @@ before=$(marks run)
       "$(sed 's/,"tokens_per_s":[^,]*//' run/metrics.jsonl)" ] &&
     [ "$before" = "$(marks run)" ]
 check "--resume with another --out: $(tail -n 1 log)" $?
+"$top/train" $base --steps=7 --out=busy > log 2>&1 &&
+    "$top/train" --resume=run/step-15 --out=./busy/ > log 2>&1 &&
+    [ -d busy/previous/step-7 ] && [ ! -e busy/step-7 ] &&
+    cmp busy/step-20/optim.safetensors run/step-20/optim.safetensors
+check "--resume into the directory of another run: $(tail -n 1 log)" $?
+(cp -R run twin && cd twin && rm -rf step-20 &&
+    "$top/train" --resume=step-15 --out=../twin/.) > log 2>&1 &&
+    [ ! -e twin/previous ] &&
+    cmp twin/step-20/optim.safetensors run/step-20/optim.safetensors
+check "--resume in a directory by another name: $(tail -n 1 log)" $?
 "$top/train" --resume=run --steps=25 --out=longer > log 2>&1 &&
     [ "$(wc -l < longer/metrics.jsonl)" -eq 25 ] &&
     [ "$(grep -c verdict longer/metrics.jsonl)" -eq 1 ]
@@ -123,15 +133,22 @@ refused 65 "é" train --init-from=run --data=accents.txt --out=none
 # A signal: saved, then ended by it; and the same bits as if left alone.
 long="$tiny --data=builtin:20000 --steps=4000 --eval-interval=1000"
 "$top/train" $long --out=alone > alone.log 2>&1
+stopped_by() {  # signal: its status; not if the run was at its end before
+    for try in 1 2 3 4 5; do
+        rm -rf stopped
+        "$top/train" $long --out=stopped > log 2>&1 &
+        pid=$!
+        while [ ! -s stopped/metrics.jsonl ]; do sleep 0.02; done
+        sleep 0.05
+        kill -$1 $pid 2> /dev/null
+        wait $pid 2> /dev/null
+        status=$?
+        [ $status -eq 0 ] || return
+    done
+}
+
 for signal in TERM HUP; do
-    rm -rf stopped
-    "$top/train" $long --out=stopped > log 2>&1 &
-    pid=$!
-    while [ ! -s stopped/metrics.jsonl ]; do sleep 0.02; done
-    sleep 0.1
-    kill -$signal $pid
-    wait $pid 2> /dev/null
-    status=$?
+    stopped_by $signal
     [ $status -gt 128 ] && [ "$(kill -l $((status - 128)))" = $signal ] &&
         grep -q "saved; to go on: ./train --resume=stopped" log
     check "SIG$signal saves, then ends the run by it: status $status, \

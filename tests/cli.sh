@@ -193,6 +193,9 @@ fi
 refused 73 "none/x.svg" probe $tiny --svg=none/x.svg
 "$top/probe" $tiny --svg=x.svg > log && grep -q '</svg>' x.svg
 check "probe --svg" $?
+[ -z "$(awk 'length > 80' log)" ] && [ "$(grep -c '^1.att ' log)" -eq 2 ] &&
+    grep -q '^gradient before the first sublayer.*: [0-9]' log
+check "probe: two blocks of 80 columns, and in words" $?
 
 # A report of two runs names both.
 "$top/train" $small --steps=2 --placement=post --out=second > log 2>&1

@@ -314,7 +314,7 @@ static void expect_attention(const Run *r, const Sublayer *f, Tensor *x,
 static ProbeRow expected_row(const Run *r, const Walk *w, int i)
 {
     ProbeRow want = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN,
-                     NAN, NAN};
+                     NAN, NAN, NAN};
     const Tensor *x = w->seen[i][X], *F = w->seen[i][BRANCH];
     long n = size(x);
     int L = r->m.config.layers;
@@ -324,6 +324,7 @@ static ProbeRow expected_row(const Run *r, const Walk *w, int i)
     if (i == 2 * L) return want;
     double a = is(r, "deepnorm") ? pow(2. * L, .25) : 1;
     want.branch = length(n, F->data) / (a * length(n, x->data));
+    want.gain = want.grad / gradient(r, i + 1, X);
     want.gain_add = want.grad / gradient(r, i, SUM);
     if (!is(r, "rezero")) {
         expect_norm(r, w->seen[i][ENTERS], &want);
@@ -345,6 +346,15 @@ static void compare_row(const Run *r, int i, const ProbeRow *got,
                "expected %.12g", r->placement, r->m.config.layers,
                r->m.config.norm, i, c->name, a, b);
     }
+}
+
+/* The equation of models/probe.h. */
+static void compare_factors(const Run *r, int i, const ProbeRow *got)
+{
+    bool last = is(r, "post") || is(r, "deepnorm");
+    double product = got->gain_add * (last ? got->gain_norm : 1);
+    EXPECT(near(got->gain, product), "%s, row %d: gain is %.12g, the product "
+           "of its factors %.12g", r->placement, i, got->gain, product);
 }
 
 static void compare_weights(const Run *r, int i, const ProbeRow *got)
@@ -376,6 +386,7 @@ static void check_columns(GPTConfig c, bool shaken, int stride)
     probe_weights(p);
     EXPECT(!tape.watch, "%s: the probe still watches", r.placement);
     for (int i = 0; i < p->n; i++) compare_weights(&r, i, &p->row[i]);
+    for (int i = 0; i < p->n; i++) compare_factors(&r, i, &p->row[i]);
     for (int i = 0; i <= p->n; i++) {
         if (i % stride && i < p->n - 1) continue;
         ProbeRow want = expected_row(&r, &w, i);

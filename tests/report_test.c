@@ -11,6 +11,7 @@
 #include "test.h"
 
 static char dir[2][64];
+static const char *corpus = "same";     /* its hash, of the next new_run */
 
 static void put(const char *name, const char *text)
 {
@@ -26,8 +27,9 @@ static void new_run(int i, const char *flags, const char *metrics)
     snprintf(dir[i], sizeof dir[i], "/tmp/plumb-report-XXXXXX");
     if (!mkdtemp(dir[i])) test_skip("no temporary directory");
     snprintf(text, sizeof text, "{\"configuration\": {%s},\n"
+             "\"corpus\": {\"sha256\": \"%s\"},\n"
              "\"nats_per_character\": {\"uniform\": 3.5, \"unigram\": 3.0, "
-             "\"bigram\": 2.5}}", flags);
+             "\"bigram\": 2.5}}", flags, corpus);
     snprintf(path, sizeof path, "%s/config.json", dir[i]);
     put(path, text);
     snprintf(path, sizeof path, "%s/metrics.jsonl", dir[i]);
@@ -172,10 +174,153 @@ TEST(runs_are_laid_over_each_other)
     HAS(html, "<span id=\"val-loss\" data-value=\"3.125\">");
     HAS(html, "<span id=\"val-loss-2\" data-value=\"3.3\">");
     EXPECT(count(html, "data-view=\"grad\"") == 2, "two maps");
-    EXPECT(count(html, "data-series=\"/tmp/plumb-report-") == 8, "%d",
+    HAS(html, "data-overlay=\"grad\"");
+    HAS(html, "data-overlay=\"stream\"");
+    HAS(html, "data-overlay=\"cosine\"");
+    HAS_NOT(html, "data-overlay=\"gain\"");          /* no run has it */
+    EXPECT(count(html, "data-view=\"largest\"") == 1, "of all runs");
+    EXPECT(count(html, "data-series=\"/tmp/plumb-report-") == 16, "%d",
            count(html, "data-series=\"/tmp/plumb-report-"));
     drop_run(0);
     drop_run(1);
+}
+
+#define GRAD(list) "{\"step\":1,\"loss\":3,\"probe\":{\"grad\":" list "}}\n"
+
+TEST(maps_of_several_runs_have_one_range_of_colours)
+{
+    new_run(0, FLAGS, GRAD("[0.25,0.5,0.5]"));
+    new_run(1, FLAGS, GRAD("[2,8,null]"));
+    const char *html = page(2, false);
+    EXPECT(count(html, "data-low=\"0.25\" data-high=\"8\"") == 2, "%s", html);
+    HAS(page(1, false), "data-low=\"0.25\" data-high=\"0.5\"");
+    drop_run(0);
+    drop_run(1);
+}
+
+TEST(reference_lines_are_those_of_all_runs_or_of_none)
+{
+    new_run(0, FLAGS, STEPS);
+    new_run(1, FLAGS, STEPS);
+    const char *html = page(2, false);
+    EXPECT(count(html, ">bigram</text>") == 2, "%s", html);
+    HAS_NOT(html, "do not have the same text");
+    drop_run(1);
+    corpus = "another";
+    new_run(1, FLAGS, STEPS);
+    corpus = "same";
+    html = page(2, false);
+    HAS_NOT(html, ">bigram</text>");
+    HAS(html, "do not have the same text");
+    HAS(page(1, false), ">bigram</text>");
+    drop_run(0);
+    drop_run(1);
+}
+
+TEST(captions_hold_for_the_run)
+{
+    new_run(0, "\"warmup\": 0, \"schedule\": \"constant\", \"grad-clip\": 0",
+            STEPS);
+    const char *html = page(1, false);
+    HAS(html, "No warmup; schedule constant.");
+    HAS(html, "--grad-clip=0.");
+    drop_run(0);
+    new_run(0, "\"warmup\": 7, \"schedule\": \"<\", \"grad-clip\": 1.5",
+            STEPS);
+    html = page(1, false);
+    HAS(html, "a warmup of 7 steps; from there on schedule &lt;.");
+    HAS(html, "above --grad-clip=1.5, the gradient is scaled down");
+    new_run(1, "\"warmup\": 8, \"schedule\": \"<\", \"grad-clip\": 1",
+            STEPS);
+    html = page(2, false);
+    HAS(html, "The runs differ in --warmup or --schedule");
+    HAS_NOT(html, "a warmup of 7");
+    HAS_NOT(html, "--grad-clip=");
+    drop_run(0);
+    drop_run(1);
+}
+
+TEST(verdicts_are_told_apart)
+{
+    static const char *const verdict[][2] = {
+        {"trained: it", "trained"}, {"stuck at", "stuck"},
+        {"diverged at", "diverged"}, {"on its way", "open"}};
+    for (int i = 0; i < 4; i++) {
+        char line[128], want[64];
+        snprintf(line, sizeof line, "{\"step\":1,\"verdict\":\"%s\"}\n",
+                 verdict[i][0]);
+        snprintf(want, sizeof want, "class=\"verdict %s\"", verdict[i][1]);
+        new_run(0, FLAGS, line);
+        HAS(page(1, false), want);
+        drop_run(0);
+    }
+}
+
+/* The gain of a sublayer, and a norm's, beside a gain_add of 2. */
+static const char *page_of_gains(const char *gain, const char *gain_norm)
+{
+    char line[256];
+    snprintf(line, sizeof line, "{\"step\":1,\"probe\":{\"gain\":[%s,null],"
+             "\"gain_add\":[2,2],\"gain_norm\":[%s,1]}}\n", gain, gain_norm);
+    new_run(0, FLAGS, line);
+    return page(1, false);
+}
+
+TEST(a_gain_has_factors_where_the_norm_comes_after_the_sum)
+{
+    const char *html = page_of_gains("0.5", "0.25");
+    HAS(html, "data-view=\"gain\"");
+    HAS(html, "data-view=\"factors\"");
+    HAS(html, "data-series=\"gain_norm\"");
+    drop_run(0);
+    html = page_of_gains("2", "0.25");
+    HAS(html, "data-view=\"gain\"");
+    HAS_NOT(html, "data-view=\"factors\"");
+    drop_run(0);
+}
+
+TEST(a_loss_that_is_cut_off_is_marked)
+{
+    new_run(0, FLAGS, "{\"step\":1,\"loss\":3.5}\n{\"step\":2,\"loss\":6.75}"
+            "\n{\"step\":3,\"loss\":3}\n");
+    const char *html = page(1, false);
+    HAS(html, "data-peak=\"6.75\"");
+    HAS(html, ">6.75 at step 2</text>");
+    drop_run(0);
+    /* A line of 600 steps is drawn with 300 points: the peak is one step's. */
+    char metrics[20000], *at = metrics;
+    for (int i = 1; i <= 600; i++)
+        at += sprintf(at, "{\"step\":%d,\"loss\":%g}\n", i,
+                      i == 42 ? 6.75 : 3.5);
+    new_run(0, FLAGS, metrics);
+    html = page(1, false);
+    HAS(html, ">6.75 at step 42</text>");
+    drop_run(0);
+    new_run(0, FLAGS, STEPS);
+    HAS_NOT(page(1, false), "data-peak");
+    drop_run(0);
+}
+
+TEST(deep_stacks_have_layer_numbers_at_an_even_stride)
+{
+    char metrics[4096], *at = metrics;
+    at += sprintf(at, "{\"step\":1,\"probe\":{\"grad\":[0.001");
+    for (int i = 1; i <= 96; i++) at += sprintf(at, ",%d.5e-7", 1 + i);
+    at += sprintf(at, "],\"entropy\":[1]}}\n");
+    new_run(0, "\"context\": 2", metrics);
+    const char *html = page(1, false);
+    for (int l = 5; l <= 45; l += 5) {
+        char name[32];
+        snprintf(name, sizeof name, "\"end\" class=\"\">%d</text>", l);
+        HAS(html, name);
+    }
+    HAS(html, ">end</text>");
+    HAS_NOT(html, ">attention 48<");
+    HAS(html, ">2.5e-7</text>");            /* the ends of the colour bar */
+    HAS(html, ">1e-3</text>");
+    HAS_NOT(html, ">0.001</text>");
+    HAS(html, ">0.347 uniform</text>");     /* (ln 1 + ln 2) / 2 */
+    drop_run(0);
 }
 
 static void read_run(void *unused)
@@ -208,7 +353,7 @@ TEST(a_map_has_its_numbers_its_holes_and_its_bar)
     const double value[] = {0.001, 1000, 0, NAN};
     FILE *f = tmpfile();
     chart_map(f, &(ChartMap){"t&t", "placement", "layers", "nats", 2, 2, row,
-              column, value, true, 0, 0, NULL, NULL, 0});
+              column, value, .log = true});
     const char *svg = all_of(f);
     HAS(svg, "<title>t&amp;t</title>");
     HAS(svg, "data-low=\"0.001\" data-high=\"1000\"");
@@ -223,22 +368,23 @@ TEST(a_map_of_a_given_scale_marks_it_and_names_its_holes)
 {
     const char *const row[] = {"pre"}, *const column[] = {"6", "48"};
     const double value[] = {1e30, NAN};
-    ChartLevel mark[] = {{"floor", 1}, {"unigram", 3}};
     FILE *f = tmpfile();
     chart_map(f, &(ChartMap){"t", "placement", "layers", "nats", 1, 2, row,
-              column, value, false, 1, 3, "x", mark, 2});
+              column, value, .low = 1, .high = 3, .pinned = true, .hole = "x",
+              .level = {"unigram", 3}, .other = {"bigram", 2}});
     const char *svg = all_of(f);
     HAS(svg, "data-low=\"1\" data-high=\"3\"");
     HAS(svg, ">x</text>");
     HAS(svg, "class=\"on-light\">1e30</text>");   /* the last shade */
-    HAS(svg, ">unigram</text>");
+    HAS(svg, ">3 unigram</text>");
+    HAS(svg, ">2 bigram</text>");
 }
 
 TEST(lines_have_axes_levels_and_a_legend)
 {
     const double x[] = {1, 10, 100, 1000}, y[] = {4, NAN, 2, 1};
     FILE *f = tmpfile();
-    chart_lines(f, &(Chart){"loss", "step", "nats", .x_log = true},
+    chart_lines(f, &(Chart){"loss", "step", "nats", .y_ratio = 2},
                 (ChartLine[]){{"a<", 4, x, y}, {NULL, 0, NULL, NULL}}, 2,
                 (ChartLevel[]){{"ln V", 4.2}, {"floor", NAN}}, 2);
     const char *svg = all_of(f);
@@ -246,7 +392,42 @@ TEST(lines_have_axes_levels_and_a_legend)
     HAS(svg, ">ln V</text>");
     HAS_NOT(svg, ">floor</text>");
     HAS(svg, ">1000</text>");
-    HAS(svg, ">100</text>");
+    HAS(svg, ">200</text>");
     HAS(svg, ">3</text>");
     HAS_NOT(svg, "nan");
+}
+
+TEST(a_line_that_is_flat_looks_flat)
+{
+    const double x[] = {1, 2}, y[] = {1, 1.01};
+    FILE *f = tmpfile();
+    chart_lines(f, &(Chart){"t", "x", "y", .y_log = true, .y_ratio = 2},
+                (ChartLine[]){{"a", 2, x, y}}, 1, NULL, 0);
+    const char *svg = all_of(f);
+    HAS(svg, ">0.8</text>");
+    HAS(svg, ">1.4</text>");
+}
+
+TEST(a_map_of_groups_names_every_column_and_has_every_number)
+{
+    enum { N = 16 };
+    static const char *const row[] = {"a long name"}, *const column[N] = {
+        "0", "1000", "0", "1000", "0", "1000", "0", "1000", "0", "1000", "0",
+        "1000", "0", "1000", "0", "1000"}, *const group[N] = {"6", "6", "12",
+        "12", "24", "24", "48", "48", "96", "96", "192", "192", "384", "384",
+        "768", "768"};
+    double value[N];
+    for (int i = 0; i < N; i++) value[i] = 1 + i * 0.25;
+    FILE *f = tmpfile();
+    chart_map(f, &(ChartMap){"t", "placement", "warmup", "nats", 1, N, row,
+              column, value, .group_label = "layers", .group = group});
+    const char *svg = all_of(f);
+    EXPECT(count(svg, ">1000</text>") == N / 2, "%s", svg);
+    EXPECT(count(svg, "v-4\"/>") == N / 2, "a bracket for each group: %s", svg);
+    EXPECT(count(svg, "class=\"on-") == N, "%s", svg);
+    HAS(svg, ">2.00</text>");
+    HAS(svg, ">192</text>");
+    HAS(svg, ">warmup</text>");
+    HAS(svg, ">layers</text>");
+    HAS_NOT(svg, "viewBox=\"0 0 400 ");
 }

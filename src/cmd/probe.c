@@ -48,7 +48,9 @@ typedef struct {
     Spectrum *spectrum;     /* of 2L sublayers, and of the stack; or NULL */
 } Look;
 
-enum { MOST = 8 };              /* placements side by side */
+enum { MOST = 8,                /* placements side by side */
+       BLOCK = 7 };             /* columns beside each other: the stream and
+                                   its gradient; norm, weights, attention */
 typedef struct { int n, placement[MOST]; } Chosen;
 
 static const Flag *all_flags(void);
@@ -59,7 +61,7 @@ static void   put_json(const Look *l);
 static void   put_table(const Look *l);
 static void   put_side_by_side(const Look *l, int n);
 static void   put_jacobians(const Look *l);
-static void   draw(const Look *l, int n);
+static void   draw(Arena *a, const Look *l, int n);
 
 int main(int argc, char **argv)
 {
@@ -78,7 +80,7 @@ int main(int argc, char **argv)
     if (!json && c.n > 1) put_side_by_side(looks, c.n);
     for (int i = 0; i < c.n && jacobians; i++)
         put_jacobians(&looks[i]);
-    if (*svg) draw(looks, c.n);
+    if (*svg) draw(&arena, looks, c.n);
     if (fflush(stdout) || ferror(stdout))
         die(EXIT_IO, "stdout: cannot write: %s", strerror(errno));
     return 0;
@@ -277,27 +279,35 @@ static const ProbeColumn *column(const char *name)
     return c;
 }
 
+/* The columns from c on, a block of them. */
+static void put_block(const Probe *p, const ProbeColumn *c)
+{
+    printf("\n%-8s", "layer");
+    for (int k = 0; k < BLOCK && c[k].name; k++) printf(" %9s", c[k].name);
+    putchar('\n');
+    for (int i = 0; i <= p->n; i++) {
+        if (isnan(probe_value(&p->row[i], c)) && i == p->n) break;
+        printf("%-8s", place(i, p->n));
+        for (int k = 0; k < BLOCK && c[k].name; k++)
+            put_number(probe_value(&p->row[i], &c[k]), 9);
+        putchar('\n');
+    }
+}
+
 static void put_table(const Look *l)
 {
     const Probe *p = l->probe;
-    const ProbeColumn *grad = column("grad");
-    double least, most;
-    range(l, 1, grad, &least, &most);
+    const ProbeRow *first = p->row, *end = &p->row[p->n];
     printf("%s, %d layers, width %d; loss %.4f\n\n", name_of(l),
            l->model.config.layers, l->model.config.width, l->loss);
     for (const ProbeColumn *c = probe_columns; c->name; c++)
         printf("  %-10s %s\n", c->name, c->about);
-    printf("\n%-8s", "layer");
-    for (const ProbeColumn *c = probe_columns; c->name; c++)
-        printf(" %9s", c->name);
-    printf("  grad, log scale\n");
-    for (int i = 0; i <= p->n; i++) {
-        printf("%-8s", place(i, p->n));
-        for (const ProbeColumn *c = probe_columns; c->name; c++)
-            put_number(probe_value(&p->row[i], c), 9);
-        put_bar(probe_value(&p->row[i], grad), least, most);
-        putchar('\n');
-    }
+    for (int n = 0; probe_columns[n].name; n++)
+        if (n % BLOCK == 0) put_block(p, &probe_columns[n]);
+    printf("\ngradient before the first sublayer over that after the last: "
+           "%.2g\n", first->grad / end->grad);
+    if (!isnan(end->cosine))            /* there is more than one token */
+        printf("cosine between the tokens at the end: %.3f\n", end->cosine);
 }
 
 /* One quantity after the other, the placements as columns. */
@@ -352,20 +362,25 @@ static void put_jacobians(const Look *l)
 
 /* A picture. */
 
-static void draw(const Look *l, int n)
+static ChartLine gradient(Arena *a, const Look *l)
 {
-    static ChartLine line[MOST];
-    static double x[MOST][20001], y[MOST][20001];
+    int n = l->probe->n + 1;
+    double *x = arena_alloc(a, (size_t)n * sizeof *x);
+    double *y = arena_alloc(a, (size_t)n * sizeof *y);
+    for (int i = 0; i < n; i++) {
+        x[i] = i / 2.;
+        y[i] = l->probe->row[i].grad;
+    }
+    return (ChartLine){name_of(l), n, x, y};
+}
+
+static void draw(Arena *a, const Look *l, int n)
+{
+    ChartLine line[MOST];
     FILE *f = fopen(svg, "w");
     if (!f) die(EXIT_CANTCREATE, "--svg=%s: cannot write: %s", svg,
                 strerror(errno));
-    for (int k = 0; k < n; k++) {
-        for (int i = 0; i <= l[k].probe->n; i++) {
-            x[k][i] = i / 2.;
-            y[k][i] = l[k].probe->row[i].grad;
-        }
-        line[k] = (ChartLine){name_of(&l[k]), l[k].probe->n + 1, x[k], y[k]};
-    }
+    for (int k = 0; k < n; k++) line[k] = gradient(a, &l[k]);
     chart_lines(f, &(Chart){"Gradient with respect to the stream", "layer",
                             .y_label = "norm", .y_log = true}, line, n,
                 NULL, 0);

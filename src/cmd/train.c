@@ -91,19 +91,16 @@ int main(int argc, char **argv)
 
 static void open_output(Run *r, const Checkpoint *from)
 {
-    char run[DISK_PATH];
+    char run[DISK_PATH] = "";
     const char *out = config.out;
     if (!disk_make(out))
         die(EXIT_CANTCREATE, "--out=%s: cannot create the directory: %s", out,
             strerror(errno));
-    if (from) {
-        rundir_clean(out);
-        rundir_of(from->dir, run);
-        metrics_resume(&r->metrics, run, out, r->at.metrics);
-    } else {
-        rundir_make_room(out);
-        metrics_open(&r->metrics, out);
-    }
+    if (from) rundir_of(from->dir, run);
+    if (rundir_same(run, out)) rundir_clean(out);
+    else rundir_make_room(out);
+    if (from) metrics_resume(&r->metrics, run, out, r->at.metrics);
+    else metrics_open(&r->metrics, out);
     config_save(out, &r->text);
     r->live = isatty(STDOUT_FILENO);
 }
@@ -136,8 +133,8 @@ static void take_up(Run *r, Arena *a, Checkpoint *c)
     if (!flags_given(&config.out))
         config.out = kept(r, run);
     config.data = kept(r, config.data);     /* it is in the file's bytes */
-    long newest = rundir_newest(config.out);
-    if (newest > r->at.step)
+    long newest = rundir_newest(run);
+    if (newest > r->at.step && rundir_same(run, config.out))
         die(EXIT_CANTCREATE, "--resume=%s: %s has checkpoints up to step %ld "
             "already: --out=ELSEWHERE, to go on from step %ld", config.resume,
             config.out, newest, r->at.step);

@@ -31,6 +31,7 @@ typedef struct {
     Cell cell[CELLS];           /* row by row, as they are drawn */
     int rows, columns;
     const char *row[2 * MOST], *column[MOST * MOST];
+    const char *layers[MOST * MOST], *warm[MOST * MOST];    /* its two parts */
     FILE *log;
 } Map;
 
@@ -106,9 +107,12 @@ static void grid_new(Map *m, const MapPlan *plan, const Text *text,
     m->nd = read_list("depths", plan->depths, 1, m->depth);
     m->nw = read_list("warmups", plan->warmups, 0, m->warmup);
     for (int d = 0; d < m->nd; d++)
-        for (int w = 0; w < m->nw; w++)
+        for (int w = 0; w < m->nw; w++) {
+            m->layers[m->columns] = name(a, "%s%d", "", m->depth[d], 0);
+            m->warm[m->columns] = name(a, "%s%d", "", m->warmup[w], 0);
             m->column[m->columns++] = name(a, "%s%d, %d", "", m->depth[d],
                                            m->warmup[w]);
+        }
     for (int r = 0; r < 2 * m->np; r++) {
         int p = m->placement[r / 2];
         if (r % 2 && placements[p].gated) continue;
@@ -178,16 +182,14 @@ static void draw(const Map *m, const MapPlan *plan, const Text *text, FILE *f)
         whole &= isfinite(value[i]);
         best = fmin(best, value[i]);
     }
-    snprintf(title, sizeof title, "Validation loss after %d steps, lr %g",
-             plan->steps, plan->rate);
-    if (text->entropy > 0) best = text->entropy;
-    ChartLevel mark[] = {{text->entropy > 0 ? "entropy" : "best", best},
-                         {"bigram", text->bigram}, {"unigram", text->unigram}};
+    snprintf(title, sizeof title, "Validation loss after %d steps, lr %g, one "
+             "seed a cell", plan->steps, plan->rate);
     chart_map(f, &(ChartMap){
-        title, "placement", whole ? "layers, warmup (one seed a cell)"
-                          : "layers, warmup (one seed a cell; x: diverged)",
-        "nats", m->rows, m->columns, m->row, m->column, value, false, best,
-        text->unigram, "x", mark, 3});
+        title, "placement", "warmup", "nats", m->rows, m->columns, m->row,
+        m->warm, value, .group_label = "layers", .group = m->layers,
+        .low = text->entropy > 0 ? text->entropy : best, .high = text->unigram,
+        .pinned = true, .level = {"unigram", text->unigram},
+        .other = {"bigram", text->bigram}, .hole = whole ? NULL : "diverged"});
 }
 
 static void put_table(const Map *m, const MapPlan *plan, const Text *text,

@@ -4,127 +4,61 @@
  *   dv_j += sum_t p_tj dy_t     dp_tj = dy_t . v_j
  *   ds_tj = p_tj (dp_tj - sum_i p_ti dp_ti) / sqrt(D)
  *   dq_t += sum_j ds_tj k_j     dk_j += sum_t ds_tj q_t
- * Saves p (B,H,T,P), P being T rounded up to whole lanes: loops over its rows
- * have no remainder, and what is masked or too much is p = exp(-inf) = 0.
- * ROWS tokens t are taken at a time, and need keys only up to the last of
- * them: of the half above the diagonal little is computed.
- * With a past, token t is the one after n others, whose keys and values are
- * kept: s, p have n + T columns. The bits are those of a call with all n + T
- * tokens: what is masked there and left out here adds exactly 0. */
+ * Saves p (B,H,T,P), P being T rounded up to whole lanes. attend.h is one
+ * head. With a past, token t is the one after n others, whose keys and values
+ * are kept: s, p have n + T columns. */
 #include <string.h>
+#include "attend.h"
 #include "die.h"
-#include "kernels.h"
 #include "spec.h"
 
-enum { ROWS = 32 };
+/* head: number 0, of sequence 0; ds: scratch of the backward pass, for each of
+ * `threads` */
+typedef struct { Head head; int H, threads; real *ds; } Saved;
 
-/* n: tokens before the T, of which there is only the past.
- * ds: scratch of the backward pass, ROWS rows for each of `threads` */
-typedef struct {
-    int T, n, P, H, D, threads;
-    bool causal;
-    real scale, *p, *ds;
-} Saved;
-
-/* Where keys are: k_0 of the first head of the first sequence. They are ld
- * apart, sequences `next`; the values are H D behind the keys. */
-typedef struct { const real *k; int ld; long next; } Keys;
-
-static int keys(const Saved *s, int t)
+/* Head i of B*H; keys: reals from one sequence's to the next one's. */
+static Head head_of(const Saved *s, int i, long keys)
 {
-    return s->n + (s->causal ? t + 1 : s->T);
-}
-
-/* Rows t0 .. t0+R-1 of one head; q, y at token 0, p (T,P) of this head */
-static void forward_rows(const Saved *s, const real *q, Keys x, real *p,
-                         real *y, int t0)
-{
-    int T = s->T, D = s->D, C = s->H * D, R = least(ROWS, T - t0);
-    int J = keys(s, t0 + R - 1), W = whole_lanes(J);
-    Matrix Q = {q + (long)t0 * 3 * C, 3 * C, false};
-    Matrix K = {x.k, x.ld, true}, V = {x.k + C, x.ld, false};
-    p += (long)t0 * s->P;
-    gemm(R, J, D, Q, K, NULL, 0, p, s->P);
-    real m[ROWS], z[ROWS];
-    for (int t = 0; t < R; t++) {
-        real *pt = p + (long)t * s->P;
-        for (int j = keys(s, t0 + t); j < W; j++) pt[j] = -INFINITY;
-        m[t] = row_max(W, pt);
-    }
-    for (int t = 0; t < R; t++) {
-        real *pt = p + (long)t * s->P;
-        z[t] = exp_row(W, pt, s->scale, m[t], pt);
-    }
-    for (int t = 0; t < R; t++) {
-        real *pt = p + (long)t * s->P, r = 1 / z[t];
-        for (int j = 0; j < W; j++) pt[j] *= r;
-    }
-    gemm(R, D, J, (Matrix){p, s->P, false}, V, NULL, 0, y + (long)t0 * C, C);
-}
-
-/* s with p and y filled in: the attention of T tokens to n + T keys */
-static Saved *forward(Tape *tp, const Tensor *qkv, Saved shape, Keys x,
-                      real *y)
-{
-    Saved *s = tape_alloc(tp, sizeof *s);
-    int B = qkv->shape.dim[0], T = shape.T, H = shape.H, C = H * shape.D;
-    *s = shape;
-    s->P = whole_lanes(s->n + T);
-    s->scale = 1 / sqrt((real)s->D);
-    s->p = tape_alloc(tp, sizeof(real) * (size_t)s->P * (size_t)(B * H * T));
-    #pragma omp parallel for
-    for (int bh = 0; bh < B * H; bh++) {
-        int b = bh / H, c = bh % H * s->D;
-        Keys head = {x.k + b * x.next + c, x.ld, 0};
-        for (int t0 = 0; t0 < T; t0 += ROWS)
-            forward_rows(s, qkv->data + (long)b * T * 3 * C + c, head,
-                         s->p + (long)bh * T * s->P,
-                         y + (long)b * T * C + c, t0);
-    }
-    return s;
-}
-
-static void backward_rows(const Saved *s, const real *q, const real *p,
-                          const real *dy, real *dq, int t0)
-{
-    int T = s->T, D = s->D, C = s->H * D, R = least(ROWS, T - t0), ld = 3 * C;
-    int J = keys(s, t0 + R - 1), W = whole_lanes(J), P = s->P;
-    real *ds = s->ds + (long)thread_index() * ROWS * P;
-    real *dk = dq + C, *dv = dk + C;
-    Matrix Q = {q + (long)t0 * ld, ld, false};
-    Matrix dY = {dy + (long)t0 * C, C, false};
-    Matrix K = {q + C, ld, false}, V = {q + 2 * C, ld, true};
-    p += (long)t0 * P, dq += (long)t0 * ld;
-    gemm(J, D, R, (Matrix){p, P, true}, dY, dv, ld, dv, ld);
-    gemm(R, J, D, dY, V, NULL, 0, ds, P);
-    for (int t = 0; t < R; t++) {
-        const real *pt = p + (long)t * P;
-        real *dst = ds + (long)t * P;
-        for (int j = J; j < W; j++) dst[j] = 0;
-        real mean = dot(W, pt, dst);
-        for (int j = 0; j < W; j++)
-            dst[j] = pt[j] * (dst[j] - mean) * s->scale;
-    }
-    gemm(R, D, J, (Matrix){ds, P, false}, K, dq, ld, dq, ld);
-    gemm(J, D, R, (Matrix){ds, P, true}, Q, dk, ld, dk, ld);
+    Head h = s->head;
+    long b = i / s->H, c = i % s->H * h.D;
+    h.q += b * h.T * h.ldq + c, h.y += b * h.T * h.ldy + c;
+    h.k += b * keys + c, h.v += b * keys + c;
+    h.p += (long)i * h.T * h.P;
+    return h;
 }
 
 static void backward(const Node *nd)
 {
     const Saved *s = nd->saved;
     const Tensor *x = nd->in[0];
-    int B = x->shape.dim[0], T = s->T, C = s->H * s->D;
+    int B = x->shape.dim[0], C = cols(nd->out);
     CHECK(thread_count() <= s->threads, "attention: %d threads backward must "
           "not be more than forward, %d", thread_count(), s->threads);
     #pragma omp parallel for
-    for (int bh = 0; bh < B * s->H; bh++) {
-        int b = bh / s->H, c = bh % s->H * s->D;
-        long i = (long)b * T * 3 * C + c;
-        for (int t0 = 0; t0 < T; t0 += ROWS)
-            backward_rows(s, x->data + i, s->p + (long)bh * T * s->P,
-                          nd->out->grad + (long)b * T * C + c, x->grad + i,
-                          t0);
+    for (int i = 0; i < B * s->H; i++) {
+        Head h = head_of(s, i, (long)s->head.T * 3 * C);
+        real *dq = x->grad + (h.q - x->data);
+        attend_backward(&h, nd->out->grad + (h.y - nd->out->data), dq, dq + C,
+                        dq + 2 * C, s->ds + (long)thread_index() * ATTEND_ROWS
+                                            * h.P);
     }
+}
+
+static Saved *forward(Tape *tp, const Tensor *qkv, int H, Head head, long keys)
+{
+    int B = qkv->shape.dim[0];
+    Saved *s = tape_alloc(tp, sizeof *s);
+    head.P = whole_lanes(head.n + head.T);
+    head.scale = 1 / sqrt((real)head.D);
+    head.p = tape_alloc(tp, sizeof(real) * (size_t)head.P
+                            * (size_t)(B * H * head.T));
+    *s = (Saved){head, H, thread_count(), NULL};
+    #pragma omp parallel for
+    for (int i = 0; i < B * H; i++) {
+        Head h = head_of(s, i, keys);
+        attend(&h);
+    }
+    return s;
 }
 
 static void check(const Tensor *qkv, int H)
@@ -139,15 +73,27 @@ Tensor *op_attention(Tape *tp, Tensor *qkv, int H, bool causal)
     check(qkv, H);
     int C = cols(qkv) / 3, B = qkv->shape.dim[0], T = qkv->shape.dim[1];
     Tensor *y = tape_tensor(tp, (Shape){3, {B, T, C}});
-    Saved *s = forward(tp, qkv, (Saved){.T = T, .H = H, .D = C / H,
-                                        .causal = causal},
-                       (Keys){qkv->data + C, 3 * C, (long)T * 3 * C}, y->data);
-    s->threads = thread_count();
-    s->ds = tape_alloc(tp, sizeof(real) * (size_t)s->P
-                           * (size_t)(s->threads * ROWS));
+    Head h = {.T = T, .D = C / H, .causal = causal, .y = y->data, .ldy = C,
+              .q = qkv->data, .k = qkv->data + C, .v = qkv->data + 2 * C,
+              .ldq = 3 * C, .ldk = 3 * C};
+    Saved *s = forward(tp, qkv, H, h, (long)T * 3 * C);
+    s->ds = tape_alloc(tp, sizeof(real) * (size_t)s->head.P
+                           * (size_t)(s->threads * ATTEND_ROWS));
     double pairs = causal ? 0.5 * T * (T + 1) : (double)T * T;
     return tape_record(tp, (Node){"attention", backward, {qkv}, y, .saved = s,
                                   .flops = 4.0 * B * C * pairs});
+}
+
+/* k and v of each new token behind those that are kept. */
+static void keep(const Tensor *qkv, Past past)
+{
+    int B = qkv->shape.dim[0], T = qkv->shape.dim[1], W = cols(past.kv);
+    int room = past.kv->shape.dim[1];
+    for (int b = 0; b < B; b++)
+        for (int t = 0; t < T; t++)
+            memcpy(past.kv->data + ((long)b * room + past.n + t) * W,
+                   qkv->data + ((long)b * T + t) * cols(qkv) + W / 2,
+                   sizeof(real) * (size_t)W);
 }
 
 Tensor *op_attention_past(Tape *tp, Tensor *qkv, int H, bool causal,
@@ -163,15 +109,12 @@ Tensor *op_attention_past(Tape *tp, Tensor *qkv, int H, bool causal,
           2 * C, shape_text(past.kv->shape));
     CHECK(!tp->recording && (causal || n == 0), "attention: with a past the "
           "tape does not record, and no token sees what comes after it");
-    for (int b = 0; b < B; b++)
-        for (int t = 0; t < T; t++)
-            memcpy(past.kv->data + ((long)b * room + n + t) * 2 * C,
-                   qkv->data + ((long)b * T + t) * 3 * C + C,
-                   sizeof(real) * (size_t)(2 * C));
+    keep(qkv, past);
     Tensor *y = tape_tensor(tp, (Shape){3, {B, T, C}});
-    forward(tp, qkv, (Saved){.T = T, .n = n, .H = H, .D = C / H,
-                             .causal = causal},
-            (Keys){past.kv->data, 2 * C, (long)room * 2 * C}, y->data);
+    Head h = {.T = T, .n = n, .D = C / H, .causal = causal, .y = y->data,
+              .ldy = C, .q = qkv->data, .k = past.kv->data,
+              .v = past.kv->data + C, .ldq = 3 * C, .ldk = 2 * C};
+    forward(tp, qkv, H, h, (long)room * 2 * C);
     return y;
 }
 

@@ -99,19 +99,19 @@ all() {
         'm->nparam--;
          return (Norm){g, m->config.norm == RMSNORM ? NULL' \
         parameters_are_those_that_the_tape_reads
-    plant "attention sees one token ahead" src/ops/attention.c \
-        'return s->n + (s->causal ? t + 1 : s->T);' \
-        'return s->n + (s->causal && t + 2 < s->T ? t + 2 : s->T);' \
+    plant "attention sees one token ahead" src/kernels/attend.c \
+        'return h->n + (h->causal ? t + 1 : h->T);' \
+        'return h->n + (h->causal && t + 2 < h->T ? t + 2 : h->T);' \
         causality
     plant "1/sqrt(D) missing" src/ops/attention.c \
-        '1 / sqrt((real)s->D)' '1' \
+        '1 / sqrt((real)head.D)' '1' \
         attention_golden
-    plant "the past is one token short" src/ops/attention.c \
-        'return s->n + (s->causal ? t + 1 : s->T);' \
-        'return s->n - (s->n > 0) + (s->causal ? t + 1 : s->T);' \
+    plant "the past is one token short" src/kernels/attend.c \
+        'return h->n + (h->causal ? t + 1 : h->T);' \
+        'return h->n - (h->n > 0) + (h->causal ? t + 1 : h->T);' \
         cache_keeps_the_bits
     plant "keys and values put a token too early" src/ops/attention.c \
-        'room + n + t) * 2 * C' 'room + n - (n > 0) + t) * 2 * C' \
+        'room + past.n + t) * W' 'room + past.n - (past.n > 0) + t) * W' \
         cache_keeps_the_bits
     plant "positions begin at 0 with a past, too" models/cache.c \
         '.data = m->pos->data + (long)n * d' '.data = m->pos->data' \

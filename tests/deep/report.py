@@ -41,6 +41,15 @@ LOOK = """JSON.stringify({
         const s = e.closest('.chart').getBoundingClientRect();
         return t.left < s.left - 0.5 || t.right > s.right + 0.5 ||
             t.bottom > s.bottom + 0.5; }).map(e => e.outerHTML),
+    over: Array.from(document.querySelectorAll('.chart')).flatMap(s => {
+        const all = Array.from(s.querySelectorAll('text'), e =>
+            [e.textContent, e.getBoundingClientRect()]);
+        return all.flatMap(([a, x], i) => all.slice(i + 1)
+            .filter(([b, y]) => x.left < y.right && y.left < x.right &&
+                /* letters are lower than their lines */
+                x.top + x.height / 4 < y.bottom - y.height / 4 &&
+                y.top + y.height / 4 < x.bottom - x.height / 4)
+            .map(([b, y]) => a + ' and ' + b)); }),
 })"""
 
 
@@ -145,8 +154,16 @@ def compare(page, steps):
     assert ["validation", str(evaluations)] in page["series"], page["series"]
 
     looks = [s["probe"] for s in steps if "probe" in s]
-    for name in "grad", "stream", "cosine", "update":
+    for name in "grad", "gain", "stream", "cosine", "update", "largest":
         assert name in page["views"], page["views"]
+    for look in looks:
+        for i, gain in enumerate(look["gain"]):
+            want = look["grad"][i] / look["grad"][i + 1]
+            assert abs(gain - want) < 1e-6 * want, (i, gain, want)
+    ends = [look["gain_add"][-1] * look["gain_norm"][-1] / look["gain"][-1]
+            for look in looks]
+    after = all(abs(ratio - 1) < 1e-6 for ratio in ends)
+    assert after == ("factors" in page["views"]), (ends, page["views"])
     grads = [x for look in looks for x in look["grad"] if x]
     first = page["maps"][0]
     assert int(first["columns"]) == len(looks), first
@@ -170,6 +187,7 @@ def visit(browser, url, size, scheme, picture):
     assert page["page"] <= page["window"] and not page["wide"], (
         size, page["page"], page["window"], page["wide"])
     assert not page["cut"], page["cut"]
+    assert not page["over"], (size, page["over"])
     assert page["letters"] >= 10, (size, page["letters"])
     if picture:
         shot = browser.ask("Page.captureScreenshot", captureBeyondViewport=True)
