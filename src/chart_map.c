@@ -238,7 +238,8 @@ static double fit_cells(Map *p)
     double names = draw_widest(m->rows, m->row), beside = NUMBERS;
     if (m->group) names = fmax(names, draw_wide(m->column_label));
     else names = fmin(names, WIDTH / 3.0);
-    if (m->level.name) beside = fmax(beside, draw_wide(level_text(m->level, about)));
+    if (m->level.name)
+        beside = fmax(beside, draw_wide(level_text(m->level, about)));
     if (m->other.name)
         beside = fmax(beside, draw_wide(level_text(m->other, about)));
     beside += EDGE + BAR + EDGE;
