@@ -151,7 +151,11 @@ void config_begin(void)
     if (*config.resume) return;
     Schedule *s = &config.schedule;
     if (s->steps == 0) s->steps = s->warmup > 1500 ? 2 * s->warmup : 3000;
-    if (!flags_given(&s->min_rate)) s->min_rate = s->rate / 10;
+    if (!flags_given(&s->min_rate)) {   /* 3e-4 for 3e-3, as it is written */
+        char tenth[FLAG_TEXT];
+        snprintf(tenth, sizeof tenth, "%.15g", s->rate / 10);
+        s->min_rate = strtod(tenth, NULL);
+    }
 }
 
 void config_check(void) { check(EXIT_USAGE, ""); }

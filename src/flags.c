@@ -331,7 +331,7 @@ static int take(const Flag *flags, const char *arg, const char *next)
         die(EXIT_USAGE, "%s needs a value, as %s=VALUE: %s", arg, arg,
             wanted(f, text, sizeof text));
     if (!flags_set(f, value))
-        die(EXIT_USAGE, "%.*s=%s: the value must be %s", n, arg, value,
+        die(EXIT_USAGE, "%.*s=%s: wanted %s", n, arg, value,
             wanted(f, text, sizeof text));
     given[f - flags] = true;
     return used;
