@@ -26,9 +26,8 @@ static const char *const name[] = {"post", "rezero", "pre"};
 /* Mean square of the singular values */
 static double mean_sv2(const char *placement, int L, bool joint, int seed)
 {
-    static Trial t;
-    static double J[N * N];
-    double sv[N], total = 0;
+    Trial t;
+    double J[N * N], sv[N], total = 0;
     GPTConfig c = setting_r(placement, L, seed);
     c.width = 16, c.context = 4, c.unmasked = true;
     trial_new(&t, c, 1);
@@ -50,13 +49,14 @@ static void medians(Lab *lab, int L, bool joint, int n, Estimate *middle,
 {
     double s[KINDS][SEEDS_MOST];
     *ordered = (Estimate){.n = n};
-    for (int i = 0; i < n; i++) {
-        lab_progress(lab, "L = %d, seed %d of %d", L, i + 1, n);
-        for (int k = 0; k < KINDS; k++)
-            s[k][i] = mean_sv2(name[k], L, joint, i + 1);
+    lab_progress(lab, "L = %d, %d seeds", L, n);
+    #pragma omp parallel for schedule(dynamic)
+    for (int i = 0; i < KINDS * n; i++)
+        s[i % KINDS][i / KINDS] = mean_sv2(name[i % KINDS], L, joint,
+                                           i / KINDS + 1);
+    for (int i = 0; i < n; i++)
         ordered->value += (s[POST][i] < 1 && s[REZERO][i] > 1
                            && s[PRE][i] > s[REZERO][i]) / (double)n;
-    }
     ordered->error = sqrt(ordered->value * (1 - ordered->value) / n);
     for (int k = 0; k < KINDS; k++) middle[k] = median(n, s[k]);
 }

@@ -18,12 +18,12 @@
 #include "kernels.h"
 #include "setting.h"
 
-enum { DECADES, FIRST, LAST };
+enum { DECADES, FIRST, LAST, FINITE };
 
 /* Returns whether all was finite. */
 static bool first_and_last(const char *placement, int L, int seed, double *x)
 {
-    static Trial t;
+    Trial t;
     GPTConfig c = setting_r(placement, L, seed);
     c.width = 32, c.context = 16;
     trial_new(&t, c, 4);
@@ -42,14 +42,13 @@ static bool first_and_last(const char *placement, int L, int seed, double *x)
 
 static void deep(Lab *lab, const char *placement, int L, Sample *s)
 {
-    bool finite = true;
-    s->n = lab_seeds(lab, 3000 / L);
-    for (int seed = 1; seed <= s->n; seed++) {
-        lab_progress(lab, "%s, L = %d, seed %d of %d", placement, L, seed,
-                     s->n);
-        finite &= first_and_last(placement, L, seed, s->x[seed - 1]);
-    }
-    measured(lab, finite, 1, 1, "%s, L = %d: all is finite (1: yes)",
+    int finite = 0, n = s->n = lab_seeds(lab, 3000 / L);
+    lab_progress(lab, "%s, L = %d, %d seeds", placement, L, n);
+    #pragma omp parallel for schedule(dynamic)
+    for (int i = 0; i < n; i++)
+        s->x[i][FINITE] = first_and_last(placement, L, i + 1, s->x[i]);
+    for (int i = 0; i < n; i++) finite += s->x[i][FINITE] != 0;
+    measured(lab, finite == n, 1, 1, "%s, L = %d: all is finite (1: yes)",
              placement, L);
 }
 
