@@ -32,7 +32,7 @@ static void jitter(Trial *t, int seed)
 /* |f(x, W*) - f(x, W)|^2 / d */
 static double change(const char *placement, int L, int seed)
 {
-    static Trial t;
+    Trial t;
     trial_r(&t, placement, L, seed);
     const Tensor *y = trial_output(&t);
     Tensor *before = tensor_new(&t.arena, y->shape);
@@ -63,14 +63,14 @@ static void c6(Lab *lab)
     static const char *const name[] = {"post", "pre", "deepnorm"};
     static Sample s;
     s.n = lab_seeds(lab, 8);
-    for (int k = 0; k < 3 * DEPTHS; k++)
-        for (int seed = 1; seed <= s.n; seed++) {
-            const char *placement = name[k / DEPTHS];
-            int L = (int)depth[k % DEPTHS];
-            lab_progress(lab, "%s, L = %d, seed %d of %d", placement, L, seed,
-                         s.n);
-            s.x[seed - 1][k] = change(placement, L, seed);
-        }
+    for (int k = 0; k < 3 * DEPTHS; k++) {
+        const char *placement = name[k / DEPTHS];
+        int L = (int)depth[k % DEPTHS];
+        lab_progress(lab, "%s, L = %d, %d seeds", placement, L, s.n);
+        #pragma omp parallel for schedule(dynamic)
+        for (int i = 0; i < s.n; i++)
+            s.x[i][k] = change(placement, L, i + 1);
+    }
     measured_over(lab, estimate(&s, slope, POST), .8, INFINITY,
                   "Post-LN, a")->seen = "1.15";
     measured_over(lab, estimate(&s, slope, PRE), -INFINITY, .55,

@@ -69,21 +69,26 @@ static void extremes(Lab *lab, const Sample *s, double low, double high,
         ->seen = seen;
 }
 
+typedef void Look(const Trial *t, double *x);
+
+static void look_at(const char *placement, int seed, Look *look, double *x)
+{
+    Trial t;
+    trial_x(&t, placement, C3_LAYERS, seed);
+    trial_stream(&t);
+    look(&t, x);
+    trial_free(&t);
+}
+
 static void c3(Lab *lab)
 {
-    static Trial t;
     static Sample square, grown;
     square.n = grown.n = lab_seeds(lab, 200);
-    for (int seed = 1; seed <= square.n; seed++) {
-        lab_progress(lab, "seed %d of %d", seed, square.n);
-        trial_x(&t, "post", C3_LAYERS, seed);
-        trial_stream(&t);
-        before_norm(&t, square.x[seed - 1]);
-        trial_free(&t);
-        trial_x(&t, "pre", C3_LAYERS, seed);
-        trial_stream(&t);
-        growth(&t, grown.x[seed - 1]);
-        trial_free(&t);
+    lab_progress(lab, "%d seeds", square.n);
+    #pragma omp parallel for schedule(dynamic)
+    for (int i = 0; i < square.n; i++) {
+        look_at("post", i + 1, before_norm, square.x[i]);
+        look_at("pre", i + 1, growth, grown.x[i]);
     }
     extremes(lab, &square, 1.42, 1.58, "1.49-1.53",
              "Post-LN, |x + F|^2 / d over 16 layers");
@@ -99,7 +104,7 @@ const Claim claim_c3 = {"C3", quick,
 
 static double last_w2(const char *placement, int L, int seed)
 {
-    static Trial t;
+    Trial t;
     trial_x(&t, placement, L, seed);
     trial_step(&t);
     double w2 = w2_gradient(&t, L);
@@ -118,12 +123,15 @@ static void c4(Lab *lab)
 {
     static Sample post, pre;
     post.n = pre.n = lab_seeds(lab, 16);
-    for (int i = 0; i < 5; i++)
-        for (int seed = 1; seed <= post.n; seed++) {
-            lab_progress(lab, "L = %g, seed %d of %d", depth[i], seed, post.n);
-            post.x[seed - 1][i] = last_w2("post", (int)depth[i], seed);
-            pre.x[seed - 1][i] = last_w2("pre", (int)depth[i], seed);
+    for (int i = 0; i < 5; i++) {
+        int L = (int)depth[i];
+        lab_progress(lab, "L = %d, %d seeds", L, post.n);
+        #pragma omp parallel for schedule(dynamic)
+        for (int k = 0; k < post.n; k++) {
+            post.x[k][i] = last_w2("post", L, k + 1);
+            pre.x[k][i] = last_w2("pre", L, k + 1);
         }
+    }
     measured_over(lab, estimate(&post, slope, 0), -.2, .3,
                   "Post-LN, |d W_2| ~ L^a: a")->seen = ".15";
     measured_over(lab, estimate(&pre, slope, 0), -.62, -.40,
