@@ -167,6 +167,21 @@ looked
 looked --placement=post --batch=3 --dropout=0.2 --norm=rmsnorm --warmup=5
 looked --placement=rezero --qk-norm --grad-clip=0.01 --seed=4 --tie
 looked --zero-init --placement=peri
+
+# From a checkpoint it is the step that train takes next: weights, moments,
+# batch, dropout and rate.
+"$top/train" $tiny --placement=post --steps=6 --eval-iters=1 --dropout=0.1 \
+    --save-interval=3 --probe-interval=4 --warmup=5 --out=next > log 2>&1
+"$top/probe" --from=next/step-3 --json > seen.json 2>> log
+saw=$(sed 's/.*"probe":\({[^}]*}\).*/\1/' seen.json)
+[ -n "$saw" ] && grep -qF "{\"step\":4," next/metrics.jsonl &&
+    grep '^{"step":4,' next/metrics.jsonl | grep -qF "\"probe\":$saw"
+check "probe --from: what train saw in the step after" $?
+"$top/train" $(echo "$tiny" | sed s/layers=1/layers=2/) --steps=1 --eval-iters=1 --out=run2 > log 2>&1
+"$top/probe" --from=next/step-3,next > log 2>&1 &&
+    grep -q '^layer  *next/step-3  *next *$' log
+check "probe --from=A,B: side by side" $?
+refused 64 "as many layers" probe --from=next,run2
 "$top/probe" $tiny --json --jacobian --dropout=0.2 > both.json 2> err
 "$top/probe" $tiny --json --dropout=0.2 > seen.json
 head -n 1 both.json | cmp -s - seen.json

@@ -16,12 +16,12 @@
 #include "svd.h"
 
 static const char *from = "", *compare = "", *svg = "";
-static Checkpoint saved;        /* --from */
 static bool json, jacobians;
 static const Flag own[] = {
     FLAG_GROUP("The probe"),
     FLAG_STRING("from", NULL, &from,
-        "directory of a run, for its configuration and weights"),
+        "the next step of a run or checkpoint; of several, as A,B, side by "
+        "side"),
     FLAG_STRING("compare", NULL, &compare,
         "placements side by side, as pre,post: same seed, weights and batch"),
     FLAG_BOOL("jacobian", NULL, &jacobians,
@@ -41,6 +41,7 @@ typedef struct {
 
 /* A model, and what the step showed. */
 typedef struct {
+    const char *name;       /* of the placement, or the directory */
     GPT    model;
     Probe *probe;
     double loss;
@@ -51,12 +52,13 @@ typedef struct {
 enum { MOST = 8,                /* placements side by side */
        BLOCK = 7 };             /* columns beside each other: the stream and
                                    its gradient; norm, weights, attention */
-typedef struct { int n, placement[MOST]; } Chosen;
+typedef struct { int n, placement[MOST]; char *dir[MOST]; } Chosen;
 
 static const Flag *all_flags(void);
-static Chosen chosen(void);
-static Text   open_text(Arena *a);
-static void   look(Look *l, Arena *a, const Text *text, int placement);
+static Chosen chosen(Arena *a);
+static void   look_at_start(Look *l, Arena *a, int placement);
+static void   look_at_saved(Look *l, Arena *a, const char *dir);
+static void   check_layers(const Look *l, int n);
 static void   put_json(const Look *l);
 static void   put_table(const Look *l);
 static void   put_side_by_side(const Look *l, int n);
@@ -70,19 +72,20 @@ int main(int argc, char **argv)
     thread_setup(argv);
     flags_parse(all_flags(), "show the residual path, layer by layer", NULL,
                 argc, argv);
-    Chosen c = chosen();
+    Chosen c = chosen(&arena);
     if (config.threads) thread_limit(config.threads);
-    Text text = open_text(&arena);
-    for (int i = 0; i < c.n; i++)
-        look(&looks[i], &arena, &text, c.placement[i]);
+    for (int i = 0; i < c.n; i++) {
+        if (*from) look_at_saved(&looks[i], &arena, c.dir[i]);
+        else look_at_start(&looks[i], &arena, c.placement[i]);
+    }
+    check_layers(looks, c.n);
     for (int i = 0; i < c.n && json; i++) put_json(&looks[i]);
     if (!json && c.n == 1) put_table(&looks[0]);
     if (!json && c.n > 1) put_side_by_side(looks, c.n);
     for (int i = 0; i < c.n && jacobians; i++)
         put_jacobians(&looks[i]);
     if (*svg) draw(&arena, looks, c.n);
-    if (fflush(stdout) || ferror(stdout))
-        die(EXIT_IO, "stdout: cannot write: %s", strerror(errno));
+    flush_stdout();
     return 0;
 }
 
@@ -109,9 +112,9 @@ static int find_placement(const char *name, size_t n)
         "lists them", compare, (int)n, name);
 }
 
-static Chosen chosen(void)
+/* What does not go together. */
+static void check_choice(void)
 {
-    Chosen c = {0};
     for (const Flag *f = config_flags; f->value.any != &config.out; f++)
         if (*from && f->kind != KIND_GROUP && flags_given(f->value.any))
             die(EXIT_USAGE, "--%s does not go with --from=%s, which has a "
@@ -122,34 +125,28 @@ static Chosen chosen(void)
     if (*compare && flags_given(&config.model.placement))
         die(EXIT_USAGE, "--placement does not go with --compare=%s, which "
             "names placements of its own", compare);
-    for (const char *p = compare; *compare; p++) {
+}
+
+static Chosen chosen(Arena *a)
+{
+    Chosen c = {0};
+    const char *list = *from ? from : compare;
+    check_choice();
+    if (!*list) return (Chosen){1, {config.model.placement}, {NULL}};
+    for (const char *p = list; ; p++) {
         size_t n = strcspn(p, ",");
         if (c.n == MOST)
-            die(EXIT_USAGE, "--compare takes %d placements at most", MOST);
-        c.placement[c.n++] = find_placement(p, n);
+            die(EXIT_USAGE, "--%s takes %d %s at most", *from ? "from" :
+                "compare", MOST, *from ? "directories" : "placements");
+        if (!*from) c.placement[c.n] = find_placement(p, n);
+        c.dir[c.n] = arena_alloc(a, n + 1);
+        snprintf(c.dir[c.n++], n + 1, "%s", p);
         p += n;
-        if (!*p) break;
+        if (!*p) return c;
     }
-    if (c.n == 0) c.placement[c.n++] = config.model.placement;
-    return c;
 }
 
 /* One step. */
-
-static Text open_text(Arena *a)
-{
-    if (*from) {
-        checkpoint_open(a, from, &saved);
-        checkpoint_config(&saved, CONFIG_ALL);
-    } else {
-        config_begin();
-    }
-    config_check();
-    Text text = config_text(a);
-    if (*from) text_renumber(a, &text, config.data, &saved.text);
-    config.model.vocab = text.vocab;
-    return text;
-}
 
 /* J (n,n) and scratch are overwritten. */
 static Spectrum spectrum_of(int n, double *J, double *scratch, double *sv)
@@ -183,48 +180,84 @@ static void measure_jacobians(Look *l, Arena *a)
     }
 }
 
-/* The first step that train would take, or the next one, with moments that
- * start anew, from what it saved. */
-static void look(Look *l, Arena *a, const Text *text, int placement)
+/* The step that train would take now. */
+static void look(Look *l, Arena *a, const Text *text, Optim *optim, int step)
 {
     Tape tape = {.recording = true};
-    Optim optim;
     int B = config.batch, T = config.model.context;
     size_t bytes = sizeof(int) * (size_t)(B * T);
     int *ids = arena_alloc(a, bytes), *targets = arena_alloc(a, bytes);
     uint64_t seed = config.model.seed;
 
-    if (!*from) config.model.placement = placement;
-    gpt_new(&l->model, config.model);
-    if (*from) checkpoint_weights(&saved, &l->model);
-    optim_new(&optim, config.optim, l->model.param, l->model.nparam, a);
     l->probe = probe_new(a, &l->model);
-    tape.noise = rng_new(seed, RNG_DROPOUT, 1);
-    text_batch(text, rng_new(seed, RNG_DATA, 1), 0, text->ntrain, B, T, ids,
-               targets);
-
+    tape.noise = rng_new(seed, RNG_DROPOUT, (uint32_t)step);
+    text_batch(text, rng_new(seed, RNG_DATA, (uint32_t)step), 0, text->ntrain,
+               B, T, ids, targets);
     Tensor *loss = gpt_loss(&tape, &l->model, ids, targets, B, T);
     l->loss = (double)loss->data[0];
     if (jacobians) measure_jacobians(l, a);
     probe_watch(l->probe, &tape);
     tape_backward(&tape, loss, NULL);
     probe_weights(l->probe);
-    optim_step(&optim, schedule_rate(&config.schedule, 1),
-               clip_scale(config.grad_clip, grad_norm(&optim)));
+    step = least(step, config.schedule.steps);  /* after the last: as the last */
+    optim_step(optim, schedule_rate(&config.schedule, step),
+               clip_scale(config.grad_clip, grad_norm(optim)));
     probe_update(l->probe);
     arena_free(&tape.arena);
 }
 
-/* What it showed. */
-
-static const char *name_of(const Look *l)
+static void look_at_start(Look *l, Arena *a, int placement)
 {
-    return placements[l->model.config.placement].name;
+    static Text text;       /* the same for all */
+    Optim optim;
+    if (!text.ids) {
+        config_begin();
+        config_check();
+        text = config_text(a);
+    }
+    config.model.vocab = text.vocab;
+    config.model.placement = placement;
+    l->name = placements[placement].name;
+    gpt_new(&l->model, config.model);
+    optim_new(&optim, config.optim, l->model.param, l->model.nparam, a);
+    look(l, a, &text, &optim, 1);
 }
+
+/* Of weights of transformers the optimiser has not begun. */
+static void look_at_saved(Look *l, Arena *a, const char *dir)
+{
+    Checkpoint c;
+    Optim optim;
+    checkpoint_open(a, dir, &c);
+    checkpoint_config(&c, CONFIG_ALL);
+    config_check();
+    Text text = config_text(a);
+    if (!c.text.code)
+        die(EXIT_DATA, "%s has no tokenizer.json: it is not known which "
+            "characters its tokens are", dir);
+    text_renumber(a, &text, config.data, &c.text);
+    l->name = strchr(from, ',') ? dir : placements[config.model.placement].name;
+    gpt_new(&l->model, config.model);
+    checkpoint_weights(&c, &l->model);
+    optim_new(&optim, config.optim, l->model.param, l->model.nparam, a);
+    if (!c.foreign) checkpoint_moments(&c, &optim, &l->model);
+    look(l, a, &text, &optim, (int)c.progress.step + 1);
+}
+
+static void check_layers(const Look *l, int n)
+{
+    for (int i = 1; i < n; i++)
+        if (l[i].probe->n != l->probe->n)
+            die(EXIT_USAGE, "--from=%s: side by side they need as many layers: "
+                "%s has %d, %s %d", from, l->name, l->probe->n / 2, l[i].name,
+                l[i].probe->n / 2);
+}
+
+/* What it showed. */
 
 static void put_json(const Look *l)
 {
-    printf("{\"placement\":\"%s\",\"loss\":%.9g,\"probe\":", name_of(l),
+    printf("{\"placement\":\"%s\",\"loss\":%.9g,\"probe\":", l->name,
            l->loss);
     probe_json(stdout, l->probe);
     printf("}\n");
@@ -298,7 +331,7 @@ static void put_table(const Look *l)
 {
     const Probe *p = l->probe;
     const ProbeRow *first = p->row, *end = &p->row[p->n];
-    printf("%s, %d layers, width %d; loss %.4f\n\n", name_of(l),
+    printf("%s, %d layers, width %d; loss %.4f\n\n", l->name,
            l->model.config.layers, l->model.config.width, l->loss);
     for (const ProbeColumn *c = probe_columns; c->name; c++)
         printf("  %-10s %s\n", c->name, c->about);
@@ -320,7 +353,7 @@ static void put_side_by_side(const Look *l, int n)
         double least, most;
         range(l, n, c, &least, &most);
         printf("%s%s: %s\n%-8s", s ? "\n" : "", c->name, c->about, "layer");
-        for (int k = 0; k < n; k++) printf(" %9s %-16s", name_of(&l[k]), "");
+        for (int k = 0; k < n; k++) printf("    %-23.23s", l[k].name);
         putchar('\n');
         for (int i = 0; i <= l->probe->n; i++) {
             printf("%-8s", place(i, l->probe->n));
@@ -349,7 +382,7 @@ static void put_jacobians(const Look *l)
     if (!json)
         printf("\n%s: Jacobians of the sublayers on %d token%s: singular "
                "values, delta = |J - I|\n%-8s %10s %10s %10s %12s %10s\n",
-               name_of(l), T, T == 1 ? "" : "s", "layer", "largest", "median",
+               l->name, T, T == 1 ? "" : "s", "layer", "largest", "median",
                "smallest", "mean square", "delta");
     for (int i = 0; i <= L2; i++) {
         put_spectrum(i < L2 ? place(i, L2) : "stack", &l->spectrum[i]);
@@ -371,7 +404,7 @@ static ChartLine gradient(Arena *a, const Look *l)
         x[i] = i / 2.;
         y[i] = l->probe->row[i].grad;
     }
-    return (ChartLine){name_of(l), n, x, y};
+    return (ChartLine){l->name, n, x, y};
 }
 
 static void draw(Arena *a, const Look *l, int n)
