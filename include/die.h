@@ -18,6 +18,10 @@ enum {
     EXIT_CONFIG = 78        /* a flag that contradicts the checkpoint */
 };
 
+/* What the user still has when the program ends, behind the message: as "the
+ * last checkpoint is out/step-250". NULL: nothing to say. */
+extern const char *die_hint;
+
 /* Prints the message as one line on stderr and exits with the status. */
 void die(int status, const char *format, ...)
     __attribute__((noreturn, format(printf, 2, 3)));

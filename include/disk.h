@@ -71,6 +71,9 @@ char *disk_try_read(Arena *arena, const char *path, size_t *n);
  * there is no such directory; EXIT_IO if it cannot be read. */
 bool disk_names(Arena *arena, const char *path, const char ***name, int *n);
 
+/* Takes slashes off its end. */
+void disk_no_slash(char *path);
+
 /* "DIR/NAME" in path. EXIT_CANTCREATE if that is too long. */
 void disk_path(char path[DISK_PATH], const char *dir, const char *name);
 

@@ -11,11 +11,12 @@ typedef struct { FILE *f; char *path; } Metrics;
 /* A new file. EXIT_CANTCREATE. */
 void metrics_open(Metrics *m, const char *out);
 
-/* The first `bytes` of the file in `from`, where a run left off, become the
- * file in OUT, which may be the same; says so on stderr if there are fewer.
- * EXIT_IO. */
+/* The first `bytes` of the file in `from`, where a run left off after step
+ * `last`, become the file in OUT, which may be the same. If they are not there
+ * or are no lines of such a run, says so on stderr and keeps what is. EXIT_IO.
+ */
 void metrics_resume(Metrics *m, const char *from, const char *out,
-                    uint64_t bytes);
+                    uint64_t bytes, long last);
 
 /* A new line, or the last one, this step's, opened again; then members, then
  * its end. */

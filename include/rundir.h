@@ -33,7 +33,11 @@ bool rundir_same(const char *a, const char *b);
 void rundir_clean(const char *out);
 
 /* For a new run: what an older one left in OUT moves to OUT/previous, in
- * place of what is there. Without a checkpoint nothing is moved. */
-void rundir_make_room(const char *out);
+ * place of what is there. Without a checkpoint nothing is moved: false. */
+bool rundir_make_room(const char *out);
+
+/* This process alone writes in OUT, until it ends: OUT/.lock. If another does
+ * already: EXIT_CANTCREATE. */
+void rundir_lock(const char *out);
 
 #endif

@@ -140,9 +140,10 @@ void checkpoint_save(const char *out, int keep, const Progress *p,
     Sum sum[CHECKPOINT_FILES];
     char list[MANIFEST_TEXT], name[STEP_NAME];
     DiskFile file[CHECKPOINT_FILES + 1] = {
-        weights_file(&a, m), moments_file(&a, m, o),
-        config_file(&a, p, text, m), tokenizer_file(&a, text),
-        tokenizer_config_file(&a, m)
+        [MODEL] = weights_file(&a, m), [OPTIM] = moments_file(&a, m, o),
+        [CONFIG] = config_file(&a, p, text, m),
+        [TOKENIZER] = tokenizer_file(&a, text),
+        [TOKENIZER_CONFIG] = tokenizer_config_file(&a, m)
     };
     for (int i = 0; i < CHECKPOINT_FILES; i++) sum[i] = sum_of(&file[i]);
     Piece piece = {list, manifest_text(sum, CHECKPOINT_FILES, list)};
@@ -271,9 +272,13 @@ static bool get_progress(const Json *j, Progress *p)
 }
 
 /* A run of version 0.1 had its weights beside its configuration. */
-static void refuse_older(const Checkpoint *c)
+static void refuse_ours(const Checkpoint *c)
 {
     const char *version;
+    if (json_get(c->config, "plumb_version"))
+        die(json_get(c->config, "progress") ? EXIT_DATA : EXIT_NOINPUT,
+            json_get(c->config, "progress") ? "%s/MANIFEST is missing"
+            : "%s: a run that has no checkpoint yet", c->dir);
     if (json_string(json_get(c->config, "version"), &version)
         && json_get(c->config, "configuration"))
         die(EXIT_DATA, "%s: written by plumb %s; this is plumb %s, which "
@@ -303,7 +308,7 @@ static void understand(Arena *a, Checkpoint *c)
 {
     char error[HF_ERROR];
     c->config = parse(a, c, CONFIG);
-    if (c->foreign) refuse_older(c);
+    if (c->foreign) refuse_ours(c);
     if (!c->foreign && !get_progress(json_get(c->config, "progress"),
                                      &c->progress))
         bad(c, CONFIG, "does not say how far the run is");
@@ -345,21 +350,22 @@ static void open_run(Arena *a, const char *run, Checkpoint *c, bool fall_back)
 
 static void open_any(Arena *a, const char *dir, Checkpoint *c, bool fall_back)
 {
-    char error[OPEN_ERROR];
+    char error[OPEN_ERROR], run[DISK_PATH];
     *c = (Checkpoint){.foreign = false};
-    disk_path(c->dir, dir, "");
-    c->dir[strlen(dir)] = 0;
-    if (is_there(dir, "MANIFEST")) {
+    disk_path(run, dir, "");
+    disk_no_slash(run);
+    memcpy(c->dir, run, sizeof run);
+    if (is_there(run, "MANIFEST")) {
         if (!read_ours(a, c, error))
             die(EXIT_DATA, "%s", error);
-    } else if (rundir_newest(dir) >= 0) {
-        open_run(a, dir, c, fall_back);
-    } else if (is_there(dir, names[CONFIG])) {
+    } else if (rundir_newest(run) >= 0) {
+        open_run(a, run, c, fall_back);
+    } else if (is_there(run, names[CONFIG])) {
         c->foreign = true;
         read_foreign(a, c);
     } else {
         die(EXIT_NOINPUT, "%s: neither a checkpoint, nor a run that has one, "
-            "nor a model of transformers", dir);
+            "nor a model of transformers", run);
     }
     understand(a, c);
 }

@@ -143,6 +143,13 @@ static void resolve_start(void)
     if (*config.init_from && *config.resume)
         die(EXIT_USAGE, "--init-from=%s begins a new run, --resume=%s goes on "
             "with one: give one of them", config.init_from, config.resume);
+    const void *drawn[] = {&MODEL.init, &MODEL.zero_init,
+                           &MODEL.residual_scale};
+    for (int i = 0; i < 3 && *config.init_from; i++)
+        if (flags_given(drawn[i]))
+            die(EXIT_USAGE, "--init, --zero-init and --residual-scale say how "
+                "weights are drawn: they do not go with --init-from=%s",
+                config.init_from);
 }
 
 void config_begin(void)
@@ -231,11 +238,10 @@ void config_save(const char *dir, const Text *text)
  * what is not taken from the run but from here. */
 static const char *const shape[] = {"placement", "norm", "qk-norm", "layers",
     "width", "heads", "context", "tie", NULL};
-static const char *const free_to_change[] = {"steps", "data", "save-interval",
-    "keep", "eval-interval", "eval-iters", "log-interval", "probe-interval",
-    NULL};
-static const char *const here[] = {"out", "resume", "init-from", "threads",
-    "profile", NULL};
+static const char *const free_to_change[] = {"steps", "data", "init-from",
+    "save-interval", "keep", "eval-interval", "eval-iters", "log-interval",
+    "probe-interval", NULL};
+static const char *const here[] = {"out", "resume", "threads", "profile", NULL};
 
 static bool is_in(const char *const *list, const char *name)
 {
@@ -244,24 +250,27 @@ static bool is_in(const char *const *list, const char *name)
 }
 
 /* Where a flag was given, it must not say anything else. */
-static void agree(const char *path, const Flag *f, const char *value)
+static void agree(const char *path, const Flag *f, const char *value,
+                  ConfigPart part)
 {
     char given[FLAG_TEXT];
     const char *text = flags_text(f, given);
     if (strcmp(text, value))
         die(EXIT_CONFIG, "--%s=%s contradicts %s, where it is %s: leave it "
-            "out, or begin another run", f->name, text, path, value);
+            "out%s", f->name, text, path, value,
+            part == CONFIG_ALL ? ", or begin another run" : "");
 }
 
 /* Every flag must be there: a default of this version may be another. */
-static void take_flag(const char *path, const Json *flags, const Flag *f)
+static void take_flag(const char *path, const Json *flags, const Flag *f,
+                      ConfigPart part)
 {
     const Json *j = json_get(flags, f->name);
     if (!j) die(EXIT_DATA, "%s: \"%s\" is missing", path, f->name);
     const char *value = j->text;
     if (j->kind == JSON_BOOL) value = j->n ? "true" : "false";
     if (value && flags_given(f->value.any)) {
-        if (!is_in(free_to_change, f->name)) agree(path, f, value);
+        if (!is_in(free_to_change, f->name)) agree(path, f, value, part);
     } else if (!value || !flags_set(f, value)) {
         die(EXIT_DATA, "%s: byte %u: no value for \"%s\"; ./train --help "
             "has the range", path, j->at, f->name);
@@ -283,7 +292,7 @@ void config_take(const char *path, const Json *j, ConfigPart part)
     for (const Flag *f = config_flags; f->kind != KIND_END; f++)
         if (f->kind != KIND_GROUP && !is_in(here, f->name)
             && (part == CONFIG_ALL || is_in(shape, f->name)))
-            take_flag(path, flags, f);
+            take_flag(path, flags, f, part);
     snprintf(from, sizeof from, "%s: ", path);
     if (part == CONFIG_ALL) check(EXIT_DATA, from);
 }
@@ -297,7 +306,8 @@ void config_take_model(const char *path, const GPTConfig *m)
         config.model = *m;
         snprintf(value, sizeof value, "%s", flags_text(f, text));
         config.model = given;
-        if (flags_given(f->value.any)) agree(path, f, value);
+        if (flags_given(f->value.any))
+            agree(path, f, value, CONFIG_SHAPE);
     }
     config.model = *m;
 }

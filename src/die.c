@@ -5,6 +5,8 @@
 #include <string.h>
 #include "die.h"
 
+const char *die_hint;
+
 void die(int status, const char *format, ...)
 {
     char line[1024];
@@ -16,7 +18,8 @@ void die(int status, const char *format, ...)
     /* What the user gave may hold a newline; the message is one line. */
     for (char *c = line; *c; c++)
         if ((unsigned char)*c < ' ') *c = '?';
-    fprintf(stderr, "%s\n", line);
+    fprintf(stderr, "%s%s%s\n", line, die_hint ? "; " : "",
+            die_hint ? die_hint : "");
     exit(status);
 }
 

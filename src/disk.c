@@ -14,6 +14,12 @@ void disk_path(char path[DISK_PATH], const char *dir, const char *name)
             "bytes", dir, DISK_PATH - 1);
 }
 
+void disk_no_slash(char *path)
+{
+    size_t n = strlen(path);
+    while (n > 1 && path[n - 1] == '/') path[--n] = 0;
+}
+
 /* -- steps, each of which fails with errno ------------------------------ */
 
 static int open_again(const char *path, int flags)

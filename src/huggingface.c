@@ -248,6 +248,15 @@ void hf_tokenizer_config_write(FILE *f, const GPTConfig *c)
             "\"clean_up_tokenization_spaces\": false}\n", c->context);
 }
 
+/* A template that adds no token, as transformers writes it back. */
+static bool adds_nothing(const Json *processor)
+{
+    const Json *special = json_get(processor, "special_tokens");
+    const char *type;
+    return json_string(json_get(processor, "type"), &type)
+        && !strcmp(type, "TemplateProcessing") && special && !special->n;
+}
+
 /* These change what a text is encoded to, so there must be none. */
 static bool check_pipeline(const Json *tokenizer, char error[HF_ERROR])
 {
@@ -260,8 +269,11 @@ static bool check_pipeline(const Json *tokenizer, char error[HF_ERROR])
         return fail(error, "model.type is %.40s, must be BPE", type);
     for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
         const Json *j = json_get(i < 4 ? tokenizer : model, none[i]);
-        if (j && j->kind != JSON_NULL && (j->kind == JSON_NUMBER || j->n))
-            return fail(error, "%s is given, must be null or empty", none[i]);
+        if (j && j->kind != JSON_NULL && (j->kind == JSON_NUMBER || j->n)
+            && !adds_nothing(j))
+            return fail(error, "%s is given, must be null or empty: a token a "
+                        "character (without this file a text is token ids)",
+                        none[i]);
     }
     return true;
 }

@@ -38,6 +38,23 @@ static bool sums_itself(const char *bytes, size_t length)
     return length - n == last && !memcmp(bytes + n, line, last);
 }
 
+/* Why the file with this sum is not what these lines begin with. */
+static void explain(const Sum *sum, const char *lines, size_t n,
+                    char error[MANIFEST_ERROR])
+{
+    char line[MANIFEST_LINE + 1], hash[SHA256_HEX] = "";
+    size_t listed = 0;
+    snprintf(line, sizeof line, "%.*s", (int)(n < MANIFEST_LINE ? n :
+             MANIFEST_LINE), lines);
+    sscanf(line, "%64s %zu", hash, &listed);
+    if (listed != sum->n)
+        snprintf(error, MANIFEST_ERROR, "%s: damaged: it has %zu bytes, "
+                 "MANIFEST says %zu", sum->name, sum->n, listed);
+    else
+        snprintf(error, MANIFEST_ERROR, "%s: damaged: its SHA-256 is %.16s..., "
+                 "MANIFEST says %.16s...", sum->name, sum->hash, hash);
+}
+
 ManifestState manifest_check(const char *bytes, size_t length, const Sum *sum,
                              int n, char error[MANIFEST_ERROR])
 {
@@ -62,9 +79,7 @@ ManifestState manifest_check(const char *bytes, size_t length, const Sum *sum,
     for (int i = 0; i < n; i++) {
         size_t m = put_line(line, sum[i].hash, sum[i].n, sum[i].name);
         if (length < at + m || memcmp(bytes + at, line, m)) {
-            snprintf(error, MANIFEST_ERROR, "%s: damaged: MANIFEST does not "
-                     "list it with %zu bytes and SHA-256 %s", sum[i].name,
-                     sum[i].n, sum[i].hash);
+            explain(&sum[i], bytes + at, length - at, error);
             break;
         }
         at += m;

@@ -1,4 +1,4 @@
-#include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 #include "die.h"
@@ -24,26 +24,65 @@ _Noreturn static void failed(const Metrics *m)
 
 void metrics_open(Metrics *m, const char *out) { open_file(m, out, "w"); }
 
-/* The last of these bytes were a line's end; since then the line may have
- * been opened again. */
+/* The step that a line is of; -1 if it is no line of a run. */
+static long step_of(Arena *a, const char *line, size_t n)
+{
+    char error[JSON_ERROR];
+    uint64_t step;
+    const Json *j = json_parse(a, line, n, error);
+    bool ok = json_u64(json_get(j, "step"), &step) && step < LONG_MAX;
+    arena_reset(a);
+    return ok ? (long)step : -1;
+}
+
+/* Of n bytes the lines of steps that rise up to `last`, into kept, with room
+ * for n; returns how many bytes they are. */
+static size_t keep_lines(const char *old, size_t n, long last, char *kept)
+{
+    Arena a = {0};
+    const char *stop = old + n, *line_end;
+    size_t length = 0;
+    long before = -1;
+    for (; (line_end = memchr(old, '\n', (size_t)(stop - old)));
+         old = line_end + 1) {
+        size_t m = (size_t)(line_end + 1 - old);
+        long step = step_of(&a, old, m - 1);
+        if (step <= before || step > last) continue;
+        memcpy(kept + length, old, m);
+        length += m, before = step;
+    }
+    arena_free(&a);
+    return length;
+}
+
+/* At `bytes` a line ended; since then it may have been opened again. Where the
+ * lines are not those that the checkpoint counted, what there is of them is
+ * kept, and the file as it was. */
 void metrics_resume(Metrics *m, const char *from, const char *out,
-                    uint64_t bytes)
+                    uint64_t bytes, long last)
 {
     Arena a = {0};
     char path[DISK_PATH];
-    size_t n = 0;
+    size_t n = 0, length = 0, ending = strlen(end);
     disk_path(path, from, name);
-    const char *old = disk_try_read(&a, path, &n);
-    if (!old || n < bytes) {
-        fprintf(stderr, "%s: %zu of the %llu bytes that the checkpoint "
-                "counts: earlier steps are missing\n", path, old ? n : 0,
-                (unsigned long long)bytes);
-        while (n && old[n - 1] != '\n') n--;
-        bytes = old ? n : 0;
+    char *old = disk_try_read(&a, path, &n);
+    char *kept = arena_alloc(&a, n + 1);
+    if (old && bytes >= ending && bytes <= n) {
+        char *whole = memcpy(arena_alloc(&a, bytes), old, bytes);
+        memcpy(whole + bytes - ending, end, ending);
+        length = keep_lines(whole, bytes, last, kept);
     }
-    Piece piece[] = {{old, bytes ? bytes - strlen(end) : 0},
-                     {end, bytes ? strlen(end) : 0}};
-    disk_replace(out, &(DiskFile){name, piece, 2});
+    if (length != bytes) {
+        Piece copy = {old, n};
+        if (old) length = keep_lines(old, n, last, kept);
+        if (old) disk_replace(out, &(DiskFile){"metrics.jsonl.damaged", &copy,
+                                               1});
+        fprintf(stderr, "%s: not as the checkpoint counts it: %zu of %llu "
+                "bytes are kept%s\n", path, length,
+                (unsigned long long)bytes, old ? ", the file as it was is "
+                "metrics.jsonl.damaged" : "");
+    }
+    disk_replace(out, &(DiskFile){name, &(Piece){kept, length}, 1});
     arena_free(&a);
     open_file(m, out, "r+");
     if (fseek(m->f, 0, SEEK_END)) failed(m);

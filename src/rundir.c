@@ -1,8 +1,11 @@
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include "die.h"
+#include "os.h"
 #include "rundir.h"
 
 void step_name(char name[STEP_NAME], long step)
@@ -76,16 +79,6 @@ void rundir_point_best(const char *out, long best)
     arena_free(&a);
 }
 
-/* What a run leaves in OUT. */
-static bool is_own(const char *name)
-{
-    static const char *const own[] = {"best", "config.json", "metrics.jsonl",
-                                      "report.html"};
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        if (!strcmp(name, own[i])) return true;
-    return step_of(name) >= 0;
-}
-
 /* Ends the name before this, if it is its end. */
 static bool cut(char *name, const char *end)
 {
@@ -94,14 +87,26 @@ static bool cut(char *name, const char *end)
     return name[n - m] = 0, true;
 }
 
-/* What disk.h may leave of it. */
-static bool is_temporary(const char *name)
+/* What a run leaves in OUT. */
+static bool is_own(const char *name)
 {
     char stem[64];
-    if (strlen(name) >= sizeof stem || !cut(strcpy(stem, name), ".tmp"))
-        return false;
-    if (is_own(stem) || !strcmp(stem, "previous")) return true;
-    return cut(stem, damaged) && step_of(stem) >= 0;
+    static const char *const own[] = {"best", "config.json", "metrics.jsonl",
+                                      "report.html"};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (!strcmp(name, own[i])) return true;
+    if (strlen(name) >= sizeof stem) return false;
+    cut(strcpy(stem, name), damaged);
+    return step_of(stem) >= 0;
+}
+
+/* What disk.h may leave of it. */
+static bool is_left_over(const char *name)
+{
+    char stem[64];
+    if (strlen(name) >= sizeof stem) return false;
+    bool temporary = cut(strcpy(stem, name), ".tmp");
+    return temporary && (is_own(stem) || !strcmp(stem, "previous"));
 }
 
 void rundir_clean(const char *out)
@@ -111,13 +116,15 @@ void rundir_clean(const char *out)
     int n = 0;
     if (disk_names(&a, out, &name, &n)) disk_sync(out);
     for (int i = 0; i < n; i++)
-        if (is_temporary(name[i])) disk_remove(out, name[i]);
+        if (is_left_over(name[i])) disk_remove(out, name[i]);
     arena_free(&a);
 }
 
-/* A kill may come in between: then the next run goes on with what is in
- * `moving`, and previous/ is replaced only when all is there. */
-void rundir_make_room(const char *out)
+/* First all of the run moves to `moving`, then that takes the place of
+ * previous/. A kill may come in between: then the next run goes on where this
+ * one stopped. (If the run itself went on before that, what it made since
+ * replaces what is in `moving`.) */
+bool rundir_make_room(const char *out)
 {
     static const char moving[] = "previous.moving";
     Arena a = {0};
@@ -127,17 +134,18 @@ void rundir_make_room(const char *out)
     rundir_clean(out);
     disk_path(path, out, moving);
     bool begun = disk_names(&a, path, &name, &n);
-    if (!begun && rundir_newest(out) < 0) return;
+    if (!begun && rundir_newest(out) < 0) return false;
     if (!disk_make(path)) die_errno(EXIT_IO, path, "cannot create");
     disk_names(&a, out, &name, &n);
     for (int i = 0; i < n; i++) {
         if (!is_own(name[i])) continue;
-        disk_remove(path, name[i]);     /* of a run that began in between */
+        disk_remove(path, name[i]);
         disk_move(out, name[i], path, name[i]);
     }
     disk_remove(out, "previous");
     disk_move(out, moving, out, "previous");
     arena_free(&a);
+    return true;
 }
 
 void rundir_set_aside(const char *out, long step)
@@ -164,4 +172,18 @@ bool rundir_same(const char *a, const char *b)
     struct stat x, y;
     return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev
         && x.st_ino == y.st_ino;
+}
+
+/* The system takes the lock back when the process ends, however it does. A
+ * file system without locks has to do without. */
+void rundir_lock(const char *out)
+{
+    char path[DISK_PATH];
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    disk_path(path, out, ".lock");
+    int fd = os->open(path, O_RDWR | O_CREAT);
+    if (fd < 0) die_errno(EXIT_CANTCREATE, path, "cannot write");
+    if (fcntl(fd, F_SETLK, &lock) && (errno == EACCES || errno == EAGAIN))
+        die(EXIT_CANTCREATE, "%s: another train is writing here: "
+            "--out=ELSEWHERE", out);
 }

@@ -130,8 +130,43 @@ check "--init-from has the weights" $?
 printf 'a\303\251b%.0s' $(seq 200) > accents.txt
 refused 65 "é" train --init-from=run --data=accents.txt --out=none
 
+refused 64 "--init-from" train --init-from=run --zero-init --out=none
+"$top/train" --resume=next --steps=3 > log 2>&1 &&
+    grep -q '"init-from": "run/best"' next/step-3/config.json
+check "where the weights came from stays known: $(tail -n 1 log)" $?
+
+# Weights of ours without their MANIFEST are not taken for another's.
+cp -R run bare && rm bare/step-20/MANIFEST
+refused 65 "bare/step-20/MANIFEST is missing" sample --out=bare/step-20
+refused 65 "bare/step-20/MANIFEST is missing" sample --out=bare/step-20/
+
+# Metrics that are not what the checkpoint counts: steps stand there once, what
+# can be read is kept, and the file as it was.
+for damage in 's/"loss"/"lo@/' '1,10d' '1i{"step":0}' '5p'; do
+    rm -rf marred && cp -R run marred && rm -rf marred/step-20
+    sed -i.old "$damage" marred/metrics.jsonl
+    "$top/train" --resume=marred > log 2> err &&
+        grep -q "not as the checkpoint counts it" err &&
+        [ -f marred/metrics.jsonl.damaged ] &&
+        cmp marred/step-20/model.safetensors run/step-20/model.safetensors &&
+        [ "$(sed 's/,"loss.*//' marred/metrics.jsonl | sort | uniq -d)" = "" ] &&
+        [ "$(tail -n 5 marred/metrics.jsonl | grep -c loss)" -eq 5 ]
+    check "metrics with $damage: $(cat err)" $?
+done
+
+# One process writes in a directory.
+long="$tiny --data=builtin:20000 --eval-interval=1000"
+"$top/train" $long --steps=40000 --out=shared > log 2>&1 &
+pid=$!
+while [ ! -s shared/metrics.jsonl ]; do sleep 0.02; done
+"$top/train" $long --steps=2 --out=shared > log 2> err
+[ $? -eq 73 ] && grep -q "another train" err
+check "a second trainer in one directory: $(cat err)" $?
+kill $pid
+wait $pid 2> /dev/null
+
 # A signal: saved, then ended by it; and the same bits as if left alone.
-long="$tiny --data=builtin:20000 --steps=4000 --eval-interval=1000"
+long="$long --steps=4000"
 "$top/train" $long --out=alone > alone.log 2>&1
 stopped_by() {  # signal: its status; not if the run was at its end before
     for try in 1 2 3 4 5; do

@@ -97,9 +97,12 @@ static void open_output(Run *r, const Checkpoint *from)
         die(EXIT_CANTCREATE, "--out=%s: cannot create the directory: %s", out,
             strerror(errno));
     if (from) rundir_of(from->dir, run);
+    rundir_lock(out);
     if (rundir_same(run, out)) rundir_clean(out);
-    else rundir_make_room(out);
-    if (from) metrics_resume(&r->metrics, run, out, r->at.metrics);
+    else if (rundir_make_room(out))
+        printf("the run that was in %s is in %s/previous now\n\n", out, out);
+    if (from)
+        metrics_resume(&r->metrics, run, out, r->at.metrics, r->at.step);
     else metrics_open(&r->metrics, out);
     config_save(out, &r->text);
     r->live = isatty(STDOUT_FILENO);
@@ -121,6 +124,28 @@ static char *kept(Run *r, const char *text)
     return memcpy(arena_alloc(&r->arena, n), text, n);
 }
 
+/* With other steps the schedule is another. */
+static void compare_steps(const Checkpoint *c)
+{
+    double steps = 0;
+    json_real(json_get(json_get(c->config, "configuration"), "steps"), &steps);
+    if (config.schedule.steps < c->progress.step)
+        die(EXIT_USAGE, "--steps=%d: %s is at step %ld already",
+            config.schedule.steps, c->dir, c->progress.step);
+    if (config.schedule.steps != (int)steps
+        && config.schedule.decay != DECAY_CONSTANT)
+        fprintf(stderr, "--steps=%d was %.0f: from here on the rate is that of "
+                "the longer or shorter schedule\n", config.schedule.steps,
+                steps);
+}
+
+static void find_text(void)
+{
+    if (strncmp(config.data, "builtin", 7) && access(config.data, R_OK))
+        die_errno(EXIT_NOINPUT, config.data, "the text of this run, which "
+                  "--data=FILE may name anew: cannot read");
+}
+
 /* Its configuration; the directory, unless another is given. */
 static void take_up(Run *r, Arena *a, Checkpoint *c)
 {
@@ -132,15 +157,15 @@ static void take_up(Run *r, Arena *a, Checkpoint *c)
     rundir_of(c->dir, run);
     if (!flags_given(&config.out))
         config.out = kept(r, run);
-    config.data = kept(r, config.data);     /* it is in the file's bytes */
+    config.data = kept(r, config.data);     /* these are in the file's bytes */
+    config.init_from = kept(r, config.init_from);
+    find_text();
+    compare_steps(c);
     long newest = rundir_newest(run);
     if (newest > r->at.step && rundir_same(run, config.out))
         die(EXIT_CANTCREATE, "--resume=%s: %s has checkpoints up to step %ld "
             "already: --out=ELSEWHERE, to go on from step %ld", config.resume,
             config.out, newest, r->at.step);
-    if (config.schedule.steps < r->at.step)
-        die(EXIT_USAGE, "--steps=%d: %s is at step %ld already",
-            config.schedule.steps, c->dir, r->at.step);
 }
 
 static void start_from(Arena *a, Checkpoint *c)
@@ -191,6 +216,9 @@ static void load(Run *r)
 static void begin(Run *r)
 {
     config_begin();
+    char *out = kept(r, config.out);
+    disk_no_slash(out);
+    config.out = out;
     if (config.threads) thread_limit(config.threads);
     r->at.evaluated = true;
     sha256_init(&r->at.curve);
@@ -259,8 +287,6 @@ _Noreturn static void diverged(Run *r, const Node *nd, const char *pass,
         snprintf(verdict, sizeof verdict, "diverged at step %ld: every "
                  "gradient is finite, but their norm is not", r->at.step);
     conclude(r, verdict, has_line);
-    if (r->saved)
-        printf("\nthe last checkpoint is %s/step-%ld\n", config.out, r->saved);
     die(EXIT_DIVERGED, "%s", verdict);
 }
 
@@ -414,6 +440,14 @@ static bool due_to_save(const Run *r)
         || r->at.step == r->at.best;
 }
 
+static void hint_at_saved(const Run *r)
+{
+    static char hint[DISK_PATH + 64];
+    snprintf(hint, sizeof hint, "the last checkpoint is %s/step-%ld",
+             config.out, r->saved);
+    die_hint = hint;
+}
+
 /* What the checkpoint says of the metrics must be on the disk before it. */
 static void save(Run *r)
 {
@@ -421,6 +455,7 @@ static void save(Run *r)
     checkpoint_save(config.out, config.keep, &r->at, &r->text, &r->model,
                     &r->optim);
     r->saved = r->at.step;
+    hint_at_saved(r);
 }
 
 /* On a terminal the line is drawn over ten times a second, and stays where
@@ -437,7 +472,7 @@ static void put_progress(Run *r, const Report *s)
     r->shown = t;
     printf("%sstep %5ld/%d  loss %.4f", r->live ? "\r" : "", r->at.step, steps,
            (double)s->loss);
-    if (r->at.val_loss > 0) printf("  val %.4f", r->at.val_loss);
+    if (s->evaluated) printf("  val %.4f", r->at.val_loss);
     printf("  lr %.2e  %6.0f tok/s  %ld:%02ld left ", (double)s->rate,
            tokens_per_s(s), (long)left / 60, (long)left % 60);
     if (stays) puts(s->saved ? " saved" : "");
@@ -478,6 +513,8 @@ _Noreturn static void interrupted(Run *r)
     if (r->saved)
         printf("stopped after step %ld, saved; to go on: ./train --resume=%s\n",
                r->at.step, config.out);
+    else
+        printf("stopped before the first step: nothing to save\n");
     put_report(r, true);
     check_written(r);
     stop_now();

@@ -3,6 +3,7 @@
  * diagonal little is computed. Rows of p are whole lanes long, so loops over
  * them have no remainder, and what is not seen is p = exp(-inf) = 0. */
 #include "attend.h"
+#include "die.h"
 
 /* ---- The specification ------------------------------------------------- */
 
@@ -45,6 +46,7 @@ static void forward_rows(const Head *h, int t0, int R)
     Matrix Q = {h->q + (long)t0 * h->ldq, h->ldq, false};
     Matrix K = {h->k, h->ldk, true}, V = {h->v, h->ldk, false};
     gemm(R, J, h->D, Q, K, NULL, 0, p, P);
+    /* Loop by loop over the rows: each then is vector code of one kind. */
     for (int t = 0; t < R; t++) {
         real *pt = p + (long)t * P;
         for (int j = seen(h, t0 + t); j < W; j++) pt[j] = -INFINITY;
@@ -76,27 +78,30 @@ static void backward_rows(const Head *h, int t0, int R, const real *dy,
     int J = seen(h, t0 + R - 1), W = whole_lanes(J), P = h->P, D = h->D;
     int ld = h->ldq;
     const real *p = h->p + (long)t0 * P;
-    Matrix Q = {h->q + (long)t0 * ld, ld, false};
+    Matrix Q = {h->q + (long)t0 * ld, ld, false}, K = {h->k, h->ldk, false};
     Matrix dY = {dy + (long)t0 * h->ldy, h->ldy, false};
-    Matrix K = {h->k, h->ldk, false}, V = {h->v, h->ldk, true};
+    Matrix Vt = {h->v, h->ldk, true}, Pt = {p, P, true};
+    Matrix dS = {ds, P, false}, dSt = {ds, P, true};
     dq += (long)t0 * ld;
-    gemm(J, D, R, (Matrix){p, P, true}, dY, dv, ld, dv, ld);
-    gemm(R, J, D, dY, V, NULL, 0, ds, P);
+    gemm(J, D, R, Pt, dY, dv, ld, dv, ld);         /* dv += p' dy */
+    gemm(R, J, D, dY, Vt, NULL, 0, ds, P);          /* dp  = dy v' */
     for (int t = 0; t < R; t++) {
         const real *pt = p + (long)t * P;
         real *dst = ds + (long)t * P;
         for (int j = J; j < W; j++) dst[j] = 0;
-        real mean = dot(W, pt, dst);
+        real expected = dot(W, pt, dst);            /* sum_i p_i dp_i */
         for (int j = 0; j < W; j++)
-            dst[j] = pt[j] * (dst[j] - mean) * h->scale;
+            dst[j] = pt[j] * (dst[j] - expected) * h->scale;
     }
-    gemm(R, D, J, (Matrix){ds, P, false}, K, dq, ld, dq, ld);
-    gemm(J, D, R, (Matrix){ds, P, true}, Q, dk, ld, dk, ld);
+    gemm(R, D, J, dS, K, dq, ld, dq, ld);           /* dq += ds k */
+    gemm(J, D, R, dSt, Q, dk, ld, dk, ld);          /* dk += ds' q */
 }
 
 void attend_backward(const Head *h, const real *dy, real *dq, real *dk,
                      real *dv, real *ds)
 {
+    CHECK(h->n == 0 && h->ldq == h->ldk, "attend: backward has no past, and "
+          "q, k and v lie alike");
     for (int t = 0; t < h->T; t += ATTEND_ROWS)
         backward_rows(h, t, least(ATTEND_ROWS, h->T - t), dy, dq, dk, dv, ds);
 }

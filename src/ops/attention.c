@@ -16,13 +16,16 @@
  * `threads` */
 typedef struct { Head head; int H, threads; real *ds; } Saved;
 
-/* Head i of B*H; keys: reals from one sequence's to the next one's. */
-static Head head_of(const Saved *s, int i, long keys)
+/* Head i of B*H. stride: reals between the keys of one sequence and those of
+ * the next. */
+static Head head_of(const Saved *s, int i, long stride)
 {
     Head h = s->head;
     long b = i / s->H, c = i % s->H * h.D;
-    h.q += b * h.T * h.ldq + c, h.y += b * h.T * h.ldy + c;
-    h.k += b * keys + c, h.v += b * keys + c;
+    h.q += b * h.T * h.ldq + c;
+    h.k += b * stride + c;
+    h.v += b * stride + c;
+    h.y += b * h.T * h.ldy + c;
     h.p += (long)i * h.T * h.P;
     return h;
 }
@@ -37,14 +40,15 @@ static void backward(const Node *nd)
     #pragma omp parallel for
     for (int i = 0; i < B * s->H; i++) {
         Head h = head_of(s, i, (long)s->head.T * 3 * C);
-        real *dq = x->grad + (h.q - x->data);
+        real *dq = x->grad + (h.q - x->data);   /* it lies as the data does */
         attend_backward(&h, nd->out->grad + (h.y - nd->out->data), dq, dq + C,
                         dq + 2 * C, s->ds + (long)thread_index() * ATTEND_ROWS
                                             * h.P);
     }
 }
 
-static Saved *forward(Tape *tp, const Tensor *qkv, int H, Head head, long keys)
+static Saved *forward(Tape *tp, const Tensor *qkv, int H, Head head,
+                      long stride)
 {
     int B = qkv->shape.dim[0];
     Saved *s = tape_alloc(tp, sizeof *s);
@@ -55,7 +59,7 @@ static Saved *forward(Tape *tp, const Tensor *qkv, int H, Head head, long keys)
     *s = (Saved){head, H, thread_count(), NULL};
     #pragma omp parallel for
     for (int i = 0; i < B * H; i++) {
-        Head h = head_of(s, i, keys);
+        Head h = head_of(s, i, stride);
         attend(&h);
     }
     return s;
@@ -84,7 +88,8 @@ Tensor *op_attention(Tape *tp, Tensor *qkv, int H, bool causal)
                                   .flops = 4.0 * B * C * pairs});
 }
 
-/* k and v of each new token behind those that are kept. */
+/* k and v of each new token behind those that are kept: a row of kv is both,
+ * as they stand in qkv. */
 static void keep(const Tensor *qkv, Past past)
 {
     int B = qkv->shape.dim[0], T = qkv->shape.dim[1], W = cols(past.kv);
