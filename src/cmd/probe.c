@@ -199,7 +199,7 @@ static void look(Look *l, Arena *a, const Text *text, Optim *optim, int step)
     probe_watch(l->probe, &tape);
     tape_backward(&tape, loss, NULL);
     probe_weights(l->probe);
-    step = least(step, config.schedule.steps);  /* after the last: as the last */
+    step = least(step, config.schedule.steps);  /* after it as at the end */
     optim_step(optim, schedule_rate(&config.schedule, step),
                clip_scale(config.grad_clip, grad_norm(optim)));
     probe_update(l->probe);
