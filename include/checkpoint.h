@@ -50,6 +50,8 @@ typedef struct {
     const Json *config;
     Text text;                  /* the vocabulary, and no characters */
     Progress progress;
+    const long *damaged;        /* steps of newer ones that are */
+    int ndamaged;
 } Checkpoint;
 
 /* Opens DIR: a checkpoint, a run (its newest checkpoint), or a folder that
@@ -58,7 +60,7 @@ typedef struct {
 void checkpoint_open(Arena *a, const char *dir, Checkpoint *c);
 
 /* The same, to go on from. If the newest one of a run is damaged, says so on
- * stderr, gives it the name step-N.damaged, and takes the one before it. */
+ * stderr and takes the one before it. */
 void checkpoint_resume(Arena *a, const char *dir, Checkpoint *c);
 
 /* Sets config, config.model.vocab too; see config_take. EXIT_DATA,

@@ -30,6 +30,9 @@ void die(int status, const char *format, ...)
 void die_errno(int status, const char *path, const char *what)
     __attribute__((noreturn));
 
+/* A line on stderr that does not end the program. */
+void warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* What was printed is on its way; else EXIT_IO. */
 void flush_stdout(void);
 

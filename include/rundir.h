@@ -23,8 +23,14 @@ void rundir_keep(const char *out, int keep, long best);
 void rundir_set_aside(const char *out, long step);
 
 /* The directory of the run that the checkpoint in `dir` belongs to: out for
- * out/step-250 and out/best, else dir/.. */
-void rundir_of(const char *dir, char out[DISK_PATH]);
+ * out/step-250 and out/best. Of another name it is not known: false, dir/.. */
+bool rundir_of(const char *dir, char out[DISK_PATH]);
+
+/* Is there a checkpoint of this step? */
+bool rundir_has(const char *out, long step);
+
+/* Is it no place for a run: a checkpoint, or a model of transformers? */
+bool rundir_is_model(const char *out);
 
 /* Are these two names of one directory? */
 bool rundir_same(const char *a, const char *b);

@@ -166,10 +166,13 @@ static bool read_file(Arena *a, const char *dir, const char *name, Bytes *f,
     char path[DISK_PATH];
     disk_path(path, dir, name);
     f->bytes = disk_try_read(a, path, &f->n);
-    if (!f->bytes && errno != ENOENT)
-        die_errno(EXIT_IO, path, "cannot read");
-    if (!f->bytes) snprintf(error, OPEN_ERROR, "%s is missing", path);
-    return f->bytes;
+    if (f->bytes) return true;
+    if (errno != ENOENT && errno != ENOTDIR && errno != EISDIR
+        && errno != ELOOP && errno != ENAMETOOLONG)
+        die_errno(errno == EACCES ? EXIT_NOINPUT : EXIT_IO, path,
+                  "cannot read");
+    snprintf(error, OPEN_ERROR, "%s is missing", path);
+    return false;
 }
 
 /* All files, each as the MANIFEST says; else false, and why. */
@@ -268,7 +271,8 @@ static bool get_progress(const Json *j, Progress *p)
         && json_real(json_get(j, "val_loss"), &p->val_loss)
         && json_real(json_get(j, "best_loss"), &p->best_loss)
         && json_u64(json_get(j, "metrics_bytes"), &p->metrics)
-        && get_curve(json_get(j, "loss_curve"), &p->curve);
+        && get_curve(json_get(j, "loss_curve"), &p->curve)
+        && p->best <= p->step;
 }
 
 /* A run of version 0.1 had its weights beside its configuration. */
@@ -285,6 +289,19 @@ static void refuse_ours(const Checkpoint *c)
             "opens only its own", c->dir, version, PLUMB_VERSION);
 }
 
+/* Before there is room made for it: can the file hold such a model? */
+static void check_size(const Checkpoint *c)
+{
+    const GPTConfig *m = &config.model;
+    double d = m->width, least = 12 * m->layers * d * d + m->vocab * d;
+    if (m->width % m->heads)
+        bad(c, CONFIG, "the width is no multiple of the heads");
+    if (4 * least > (double)c->file[MODEL].n)
+        die(EXIT_DATA, "%s/%s: describes %.0f parameters or more, and %s has "
+            "%zu bytes", c->dir, names[CONFIG], least, names[MODEL],
+            c->file[MODEL].n);
+}
+
 /* The configuration, and the vocabulary: of characters, or of ids alone. */
 void checkpoint_config(const Checkpoint *c, ConfigPart part)
 {
@@ -294,6 +311,7 @@ void checkpoint_config(const Checkpoint *c, ConfigPart part)
     if (!c->foreign) {
         config_take(path, c->config, part);
         config.model.vocab = c->text.vocab;
+        check_size(c);
         return;
     }
     if (!hf_config_read(c->config, &m, error)) bad(c, CONFIG, error);
@@ -301,6 +319,7 @@ void checkpoint_config(const Checkpoint *c, ConfigPart part)
     if (c->text.code && c->text.vocab != m.vocab)
         die(EXIT_DATA, "%s/%s: %d tokens, but the model has %d", c->dir,
             names[TOKENIZER], c->text.vocab, m.vocab);
+    check_size(c);
 }
 
 /* What the files say, into c. */
@@ -321,8 +340,10 @@ static bool is_there(const char *dir, const char *name)
 {
     char path[DISK_PATH];
     disk_path(path, dir, name);
-    int fd = os->open(path, O_RDONLY);
+    int fd = os->open(path, O_RDONLY | O_NONBLOCK);
     if (fd >= 0) os->close(fd);
+    else if (errno != ENOENT && errno != ENOTDIR)
+        die_errno(EXIT_NOINPUT, path, "cannot read");
     return fd >= 0;
 }
 
@@ -343,9 +364,9 @@ static void open_run(Arena *a, const char *run, Checkpoint *c, bool fall_back)
     const long *step = rundir_steps(a, run, &n);
     while (!try_step(a, run, step[i], c, error)) {
         if (!fall_back || ++i == n) die(EXIT_DATA, "%s", error);
-        fprintf(stderr, "%s; going on from step %ld\n", error, step[i]);
+        warn("%s; going on from step %ld", error, step[i]);
     }
-    for (int k = 0; k < i; k++) rundir_set_aside(run, step[k]);
+    c->damaged = step, c->ndamaged = i;
 }
 
 static void open_any(Arena *a, const char *dir, Checkpoint *c, bool fall_back)

@@ -7,20 +7,32 @@
 
 const char *die_hint;
 
+/* What the user gave may hold a newline; the message is one line. */
+static void put_line(const char *format, va_list args, const char *more)
+{
+    char line[10240];
+    vsnprintf(line, sizeof line, format, args);
+    for (char *c = line; *c; c++)
+        if ((unsigned char)*c < ' ') *c = '?';
+    fprintf(stderr, "%s%s%s\n", line, more ? "; " : "", more ? more : "");
+}
+
 void die(int status, const char *format, ...)
 {
-    char line[1024];
     va_list args;
     fflush(stdout);
     va_start(args, format);
-    vsnprintf(line, sizeof line, format, args);
-    va_end(args);
-    /* What the user gave may hold a newline; the message is one line. */
-    for (char *c = line; *c; c++)
-        if ((unsigned char)*c < ' ') *c = '?';
-    fprintf(stderr, "%s%s%s\n", line, die_hint ? "; " : "",
-            die_hint ? die_hint : "");
+    put_line(format, args, die_hint);
     exit(status);
+}
+
+void warn(const char *format, ...)
+{
+    va_list args;
+    fflush(stdout);
+    va_start(args, format);
+    put_line(format, args, NULL);
+    va_end(args);
 }
 
 void die_errno(int status, const char *path, const char *what)

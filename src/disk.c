@@ -136,9 +136,11 @@ void disk_sync(const char *path)
 bool disk_make(const char *path)
 {
     char parent[DISK_PATH];
+    errno = 0;
     if (os->mkdir(path) && errno != EEXIST) return false;
+    bool there = errno == EEXIST;
     disk_path(parent, path, "..");
-    return sync_dir(parent);
+    return sync_dir(parent) || (there && errno == EACCES);
 }
 
 void disk_publish(const char *parent, const char *name, const DiskFile *file,
@@ -169,7 +171,14 @@ void disk_point(const char *parent, const char *name, const char *to)
     Names n;
     names_new(&n, parent, name);
     if (os->symlink(to, n.temporary)) failed(n.path, n.temporary);
-    into_place(&n, parent);
+    if (!os->rename(n.temporary, n.path)) {
+        if (!sync_dir(parent)) failed(n.path, NULL);
+    } else if (errno == EISDIR || errno == EEXIST || errno == ENOTEMPTY) {
+        disk_remove(parent, name);      /* a copy that followed the link */
+        disk_point(parent, name, to);
+    } else {
+        failed(n.path, n.temporary);
+    }
 }
 
 void disk_move(const char *parent, const char *from, const char *to_parent,
@@ -239,11 +248,11 @@ static long read_some(int fd, char *to, size_t n)
     return got;
 }
 
-char *disk_try_read(Arena *arena, const char *path, size_t *n)
+static char *read_all(Arena *arena, const char *path, int flags, size_t *n)
 {
     size_t size = 1 << 16;
     char *bytes = arena_alloc(arena, size);
-    int fd = open_again(path, O_RDONLY), why;
+    int fd = open_again(path, O_RDONLY | flags), why;
     long got;
     if (fd < 0) return NULL;
     *n = 0;
@@ -257,9 +266,14 @@ char *disk_try_read(Arena *arena, const char *path, size_t *n)
     return errno = why, got < 0 ? NULL : bytes;
 }
 
+char *disk_try_read(Arena *arena, const char *path, size_t *n)
+{
+    return read_all(arena, path, O_NONBLOCK, n);
+}
+
 char *disk_read(Arena *arena, const char *path, size_t *n)
 {
-    char *bytes = disk_try_read(arena, path, n);
+    char *bytes = read_all(arena, path, 0, n);
     if (bytes) return bytes;
     bool path_is_wrong = errno == ENOENT || errno == ENOTDIR
                       || errno == EACCES || errno == EISDIR

@@ -29,8 +29,9 @@ static void put_run(FILE *f, const Checkpoint *c)
     if (p->val_loss > 0) fprintf(f, "; validation %.4f", p->val_loss);
     if (p->best) fprintf(f, ", the lowest %.4f at step %ld", p->best_loss,
                          p->best);
-    fprintf(f, "\ncorpus     %s, %.0f characters, SHA-256 %s\n", config.data,
-            characters, hash);
+    fprintf(f, "\ncorpus     ");
+    json_write_string(f, config.data, strlen(config.data));
+    fprintf(f, ", %.0f characters, SHA-256 %.64s\n", characters, hash);
 }
 
 void checkpoint_info(FILE *f, const Checkpoint *c, const GPT *m)

@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <limits.h>
 #include <math.h>
 #include <string.h>
@@ -66,6 +67,7 @@ void metrics_resume(Metrics *m, const char *from, const char *out,
     size_t n = 0, length = 0, ending = strlen(end);
     disk_path(path, from, name);
     char *old = disk_try_read(&a, path, &n);
+    if (!old && errno != ENOENT) die_errno(EXIT_IO, path, "cannot read");
     char *kept = arena_alloc(&a, n + 1);
     if (old && bytes >= ending && bytes <= n) {
         char *whole = memcpy(arena_alloc(&a, bytes), old, bytes);
@@ -77,10 +79,9 @@ void metrics_resume(Metrics *m, const char *from, const char *out,
         if (old) length = keep_lines(old, n, last, kept);
         if (old) disk_replace(out, &(DiskFile){"metrics.jsonl.damaged", &copy,
                                                1});
-        fprintf(stderr, "%s: not as the checkpoint counts it: %zu of %llu "
-                "bytes are kept%s\n", path, length,
-                (unsigned long long)bytes, old ? ", the file as it was is "
-                "metrics.jsonl.damaged" : "");
+        warn("%s: not as the checkpoint counts it: %zu of %llu bytes are kept"
+             "%s", path, length, (unsigned long long)bytes,
+             old ? ", the file as it was is metrics.jsonl.damaged" : "");
     }
     disk_replace(out, &(DiskFile){name, &(Piece){kept, length}, 1});
     arena_free(&a);

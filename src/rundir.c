@@ -67,16 +67,37 @@ void rundir_keep(const char *out, int keep, long best)
     arena_free(&a);
 }
 
-void rundir_point_best(const char *out, long best)
+bool rundir_has(const char *out, long step)
 {
     Arena a = {0};
-    char name[STEP_NAME];
     int n, i = 0;
-    const long *step = rundir_steps(&a, out, &n);
-    while (i < n && step[i] != best) i++;
-    step_name(name, best);
-    if (i < n) disk_point(out, "best", name);
+    const long *steps = rundir_steps(&a, out, &n);
+    while (i < n && steps[i] != step) i++;
     arena_free(&a);
+    return i < n;
+}
+
+void rundir_point_best(const char *out, long best)
+{
+    char name[STEP_NAME];
+    step_name(name, best);
+    if (rundir_has(out, best)) disk_point(out, "best", name);
+}
+
+bool rundir_is_model(const char *out)
+{
+    static const char *const sign[] = {"MANIFEST", "model.safetensors",
+        "model.safetensors.index.json", "pytorch_model.bin"};
+    Arena a = {0};
+    const char **name;
+    int n = 0;
+    bool found = false;
+    disk_names(&a, out, &name, &n);
+    for (int i = 0; i < n; i++)
+        for (size_t k = 0; k < sizeof sign / sizeof *sign; k++)
+            found |= !strcmp(name[i], sign[k]);
+    arena_free(&a);
+    return found;
 }
 
 /* Ends the name before this, if it is its end. */
@@ -157,14 +178,15 @@ void rundir_set_aside(const char *out, long step)
     disk_move(out, name, out, aside);
 }
 
-void rundir_of(const char *dir, char out[DISK_PATH])
+bool rundir_of(const char *dir, char out[DISK_PATH])
 {
     const char *slash = strrchr(dir, '/'), *last = slash ? slash + 1 : dir;
     disk_path(out, dir, "..");
-    if (strcmp(last, "best") && step_of(last) < 0) return;
+    if (strcmp(last, "best") && step_of(last) < 0) return false;
     if (!slash) snprintf(out, DISK_PATH, ".");
     else if (slash == dir) snprintf(out, DISK_PATH, "/");
     else snprintf(out, DISK_PATH, "%.*s", (int)(slash - dir), dir);
+    return true;
 }
 
 bool rundir_same(const char *a, const char *b)

@@ -6,15 +6,20 @@
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 static volatile sig_atomic_t came;
 
-static void note(int signal) { came = signal; }
+static void note(int which)
+{
+    if (came) {
+        signal(which, SIG_DFL);
+        raise(which);
+    }
+    came = which;
+}
 
-/* SA_RESETHAND: when the handler is called, the default is back, and the next
- * signal of that kind ends the program. SA_RESTART: no call of a library fails
- * because of the first. */
+/* SA_RESTART: no call of a library fails because of the first. */
 void stop_listen(void)
 {
     struct sigaction old, new = {.sa_handler = note};
-    new.sa_flags = (int)SA_RESETHAND | SA_RESTART;
+    new.sa_flags = SA_RESTART;
     sigemptyset(&new.sa_mask);
     for (int i = 0; i < 3; i++) {
         sigaction(signals[i], NULL, &old);

@@ -154,6 +154,48 @@ for damage in 's/"loss"/"lo@/' '1,10d' '1i{"step":0}' '5p'; do
     check "metrics with $damage: $(cat err)" $?
 done
 
+# A run must not take the place of what it begins with, nor of a model.
+"$top/train" $base --steps=6 --out=twice > log 2>&1 &&
+    "$top/train" $base --steps=7 --out=twice > log 2>&1
+was=$(marks twice)
+"$top/train" --resume=twice/previous --out=twice > log 2> err
+[ $? -eq 73 ] && grep -q "twice/previous" err && [ "$was" = "$(marks twice)" ]
+check "--resume=OUT/previous --out=OUT: $(cat err)" $?
+"$top/train" --init-from=twice/previous $tiny --data=builtin:5000 \
+    --out=twice > log 2> err
+[ $? -eq 73 ] && [ "$was" = "$(marks twice)" ]
+check "--init-from=OUT/previous --out=OUT: $(cat err)" $?
+refused 73 "is a checkpoint or a model" train $base --out=run/step-20
+cp -R "$top/tests/golden/gpt2-tiny" tiny && was=$(marks tiny)
+"$top/train" --init-from=tiny $base --out=tiny > log 2> err
+[ $? -ne 0 ] && [ "$was" = "$(marks tiny)" ]
+check "--out is a model of transformers: $(cat err)" $?
+cp -R run/step-20 mine && was=$(marks .)
+"$top/train" --resume=mine > err 2>&1
+[ $? -eq 64 ] && grep -q -e "--out=DIR" err
+check "--resume of a checkpoint by another name: $(cat err)" $?
+cp -RL run followed && "$top/train" --resume=followed --steps=25 > log 2>&1 &&
+    [ -L followed/best ]
+check "a copy that followed links goes on: $(tail -n 1 log)" $?
+for odd in "touch odd/step-99" "ln -s step-99 odd/step-99" "mkdir odd/step-99"
+do
+    rm -rf odd && cp -R run odd && $odd
+    "$top/train" --resume=odd > log 2> err && grep -q "step 20" err &&
+        [ ! -e odd/step-99 ] && [ ! -L odd/step-99 ]
+    check "the newest is none ($odd): $(cat err)" $?
+done
+cp -R run sly && echo > sly/step-20/model.safetensors
+"$top/train" --resume=sly --layers=3 > log 2> err
+[ $? -eq 78 ] && [ -d sly/step-20 ]
+check "a conflict changes nothing: $(cat err)" $?
+if mkfifo pipe 2> /dev/null; then
+    cp -R run piped && rm piped/metrics.jsonl piped/step-20/config.json &&
+        mkfifo piped/metrics.jsonl piped/step-20/config.json
+    timeout 20 "$top/train" --resume=piped > log 2> err
+    [ $? -ne 124 ]
+    check "a FIFO is no file: $(cat err)" $?
+fi
+
 # One process writes in a directory.
 long="$tiny --data=builtin:20000 --eval-interval=1000"
 "$top/train" $long --steps=40000 --out=shared > log 2>&1 &

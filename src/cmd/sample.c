@@ -1,5 +1,6 @@
 /* sample: text from the weights that a run saved. */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,6 +134,11 @@ int main(int argc, char **argv)
         flush_stdout();
         return 0;
     }
+    if (samples > INT_MAX / (4 * model.config.width) / model.config.context)
+        die(EXIT_USAGE, "--samples=%d is too many for a model of width %d and "
+            "context %d: at most %d", samples, model.config.width,
+            model.config.context, INT_MAX / (4 * model.config.width)
+                                  / model.config.context);
     if (how.slide > model.config.context)
         die(EXIT_USAGE, "--slide: at most the context of the model, %d, got "
             "%d", model.config.context, how.slide);

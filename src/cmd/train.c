@@ -89,21 +89,45 @@ int main(int argc, char **argv)
  * with weights that are drawn, or (--init-from) those of another; or it goes
  * on (--resume) from a checkpoint of its own. */
 
-static void open_output(Run *r, const Checkpoint *from)
+/* OUT must be able to take a run, and not be or lose what it begins with. */
+static void check_output(const Checkpoint *from)
+{
+    char path[DISK_PATH], run[DISK_PATH];
+    const char *out = config.out;
+    disk_path(path, out, "step-1000000000.tmp/tokenizer_config.json");
+    if (rundir_is_model(out))
+        die(EXIT_CANTCREATE, "--out=%s is a checkpoint or a model itself: name "
+            "a directory for the run", out);
+    if (!from) return;
+    disk_path(path, out, "previous");
+    rundir_of(from->dir, run);
+    if (rundir_same(path, run) || rundir_same(path, from->dir))
+        die(EXIT_CANTCREATE, "--out=%s: a new run there would take the place "
+            "of %s, with which it begins: --out=ELSEWHERE", out, path);
+}
+
+/* from: a checkpoint with whose weights it begins; or with which it goes on. */
+static void open_output(Run *r, const Checkpoint *from, bool goes_on)
 {
     char run[DISK_PATH] = "";
     const char *out = config.out;
     if (!disk_make(out))
         die(EXIT_CANTCREATE, "--out=%s: cannot create the directory: %s", out,
             strerror(errno));
-    if (from) rundir_of(from->dir, run);
+    check_output(from);
+    if (goes_on) rundir_of(from->dir, run);
     rundir_lock(out);
-    if (rundir_same(run, out)) rundir_clean(out);
-    else if (rundir_make_room(out))
+    if (rundir_same(run, out)) {
+        rundir_clean(out);
+        for (int i = 0; i < from->ndamaged; i++)
+            rundir_set_aside(out, from->damaged[i]);
+    } else if (rundir_make_room(out)) {
         printf("the run that was in %s is in %s/previous now\n\n", out, out);
-    if (from)
+    }
+    if (goes_on)
         metrics_resume(&r->metrics, run, out, r->at.metrics, r->at.step);
-    else metrics_open(&r->metrics, out);
+    else
+        metrics_open(&r->metrics, out);
     config_save(out, &r->text);
     r->live = isatty(STDOUT_FILENO);
 }
@@ -134,9 +158,8 @@ static void compare_steps(const Checkpoint *c)
             config.schedule.steps, c->dir, c->progress.step);
     if (config.schedule.steps != (int)steps
         && config.schedule.decay != DECAY_CONSTANT)
-        fprintf(stderr, "--steps=%d was %.0f: from here on the rate is that of "
-                "the longer or shorter schedule\n", config.schedule.steps,
-                steps);
+        warn("--steps=%d was %.0f: from here on the rate is that of the longer "
+             "or shorter schedule", config.schedule.steps, steps);
 }
 
 static void find_text(void)
@@ -154,7 +177,9 @@ static void take_up(Run *r, Arena *a, Checkpoint *c)
     checkpoint_config(c, CONFIG_ALL);
     r->at = c->progress;
     r->begun = r->saved = r->at.step;
-    rundir_of(c->dir, run);
+    if (!rundir_of(c->dir, run) && !flags_given(&config.out))
+        die(EXIT_USAGE, "--resume=%s: not named step-N, so it is not known of "
+            "which directory's run it is: --out=DIR", config.resume);
     if (!flags_given(&config.out))
         config.out = kept(r, run);
     config.data = kept(r, config.data);     /* these are in the file's bytes */
@@ -162,7 +187,7 @@ static void take_up(Run *r, Arena *a, Checkpoint *c)
     find_text();
     compare_steps(c);
     long newest = rundir_newest(run);
-    if (newest > r->at.step && rundir_same(run, config.out))
+    if (newest > r->at.step && !c->ndamaged && rundir_same(run, config.out))
         die(EXIT_CANTCREATE, "--resume=%s: %s has checkpoints up to step %ld "
             "already: --out=ELSEWHERE, to go on from step %ld", config.resume,
             config.out, newest, r->at.step);
@@ -186,6 +211,10 @@ static void allocate(Run *r)
             "with the %d different characters of %s", config.batch,
             config.model.context, INT_MAX / r->text.vocab, r->text.vocab,
             config.data);
+    if (r->text.vocab > INT_MAX / config.model.width)
+        die(EXIT_USAGE, "--width=%d must not be above %d with the %d different "
+            "characters of %s", config.model.width, INT_MAX / r->text.vocab,
+            r->text.vocab, config.data);
     gpt_new(&r->model, config.model);
     optim_new(&r->optim, config.optim, r->model.param, r->model.nparam,
               &r->arena);
@@ -209,7 +238,7 @@ static void load(Run *r)
     allocate(r);
     if (has_weights) checkpoint_weights(&c, &r->model);
     if (goes_on) checkpoint_moments(&c, &r->optim, &r->model);
-    open_output(r, goes_on ? &c : NULL);
+    open_output(r, has_weights ? &c : NULL, goes_on);
     arena_free(&files);
 }
 
@@ -550,11 +579,13 @@ static void put_sample(Run *r)
     static int ids[STREAMS * LENGTH];
     static char out[4 * LENGTH];
     long sentences = 0, right = 0;
-    for (int b = 0; b < STREAMS; b++)
+    const GPTConfig *m = &config.model;     /* one, if eight are too large */
+    int streams = m->context > INT_MAX / (4 * m->width) / STREAMS ? 1 : STREAMS;
+    for (int b = 0; b < streams; b++)
         ids[b * LENGTH] = text_start(&r->text);
     generate(&r->tape, &r->model, (Sampling){.temperature = 1},
-             config.model.seed, ids, STREAMS, 1, LENGTH);
-    for (int b = 0; b < STREAMS; b++) {
+             config.model.seed, ids, streams, 1, LENGTH);
+    for (int b = 0; b < streams; b++) {
         long n = 0;
         for (int i = 0; i < LENGTH; i++) {
             n += text_decode(&r->text, ids[b * LENGTH + i], out + n);
@@ -581,7 +612,7 @@ static void put_files(const Run *r)
 {
     const char *why, *class = hf_class(&config.model, &why);
     printf("\nwrote %s/step-%ld", config.out, r->saved);
-    if (r->at.best)
+    if (rundir_has(config.out, r->at.best))
         printf("; %s/best is step %ld, with validation loss %.4f", config.out,
                r->at.best, r->at.best_loss);
     if (class) printf("\ntransformers opens them as %s\n", class);
@@ -606,6 +637,7 @@ static void finish(Run *r)
     const char *verdict = outcome_verdict(&r->text, loss, look_at_path(r));
     conclude(r, verdict, true);
     stop_listen_no_more();
+    if (stop_asked()) interrupted(r);
     if (config.profile) {
         putchar('\n');
         profile_print(stdout, r->tape.profile, r->at.step - r->begun);
