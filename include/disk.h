@@ -62,8 +62,8 @@ void disk_move(const char *parent, const char *from, const char *to_parent,
 void disk_remove(const char *parent, const char *name);
 
 /* The bytes of a file, *n of them, in the arena. EXIT_NOINPUT for a path that
- * cannot be opened, EXIT_IO for a device that fails. The other one does not wait
- * for what is no file, and returns NULL, and errno says why. */
+ * cannot be opened, EXIT_IO for a device that fails. The other one does not
+ * wait for what is no file, and returns NULL, and errno says why. */
 char *disk_read(Arena *arena, const char *path, size_t *n);
 char *disk_try_read(Arena *arena, const char *path, size_t *n);
 

@@ -23,6 +23,7 @@ void die(int status, const char *format, ...)
     fflush(stdout);
     va_start(args, format);
     put_line(format, args, die_hint);
+    va_end(args);
     exit(status);
 }
 
