@@ -310,7 +310,7 @@ TEST(deep_stacks_have_layer_numbers_at_an_even_stride)
     new_run(0, "\"context\": 2", metrics);
     const char *html = page(1, false);
     for (int l = 5; l <= 45; l += 5) {
-        char name[32];
+        char name[64];
         snprintf(name, sizeof name, "\"end\" class=\"\">%d</text>", l);
         HAS(html, name);
     }
