@@ -11,6 +11,7 @@ import argparse
 import datetime
 import importlib.util
 import json
+import math
 import os
 import platform
 import shutil
@@ -98,7 +99,8 @@ class Plumb:
             speed = [json.loads(l)["tokens_per_s"] for l in f
                      if l.endswith("}\n")]
         with open(os.path.join(out, "config.json")) as f:
-            self.vocab = len(json.load(f)["vocabulary"])
+            self.vocab = round(math.exp(
+                json.load(f)["nats_per_character"]["uniform"]))
         shutil.rmtree(out)
         return [1e3 * B * T / s for s in speed[2:]]
 
