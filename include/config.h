@@ -37,9 +37,6 @@ void config_check(void);
 /* The corpus that --data names, into the arena. */
 Text config_text(Arena *a);
 
-/* DIR/NAME, valid until the next call but one. EXIT_CANTCREATE if too long. */
-const char *path_in(const char *dir, const char *name);
-
 /* Members of a JSON object: every flag, the corpus (SHA-256 of its bytes,
  * lengths, reference lines in nats per character). As DIR/config.json. */
 void config_write(FILE *f, const Text *text);

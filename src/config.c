@@ -194,18 +194,6 @@ Text config_text(Arena *a)
     return text;
 }
 
-const char *path_in(const char *dir, const char *name)
-{
-    static char path[2][4096];
-    static int turn;
-    char *p = path[turn++ % 2];
-    if (snprintf(p, sizeof path[0], "%s/%s", dir, name)
-        >= (int)sizeof path[0])
-        die(EXIT_CANTCREATE, "%.40s...: a path must not be longer than %d "
-            "bytes", dir, (int)sizeof path[0] - 1);
-    return p;
-}
-
 void config_write(FILE *f, const Text *text)
 {
     fprintf(f, "\"plumb_version\": \"%s\",\n\"configuration\": {\n",

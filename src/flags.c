@@ -251,8 +251,7 @@ static void help_or_version(const Flag *flags, const char *about,
         printf("Each flag is shown with its default.\n");
         for (; flags->kind; flags++) help(flags);
     }
-    if (fflush(stdout) || ferror(stdout))
-        die(EXIT_IO, "stdout: %s", strerror(errno));
+    flush_stdout();
     exit(0);
 }
 

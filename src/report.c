@@ -73,7 +73,7 @@ void report_write(const char *file, const char *const dirs[], int n,
 {
     Page p = {.n = n, .running = running};
     RunLog *run = arena_alloc(&p.arena, (size_t)n * sizeof *run);
-    p.file = join(&p.arena, file, "");      /* it may be path_in's */
+    p.file = file;
     for (int i = 0; i < n; i++) run[i] = runlog_read(&p.arena, dirs[i]);
     p.run = run;
     open_file(&p);
@@ -139,7 +139,7 @@ static void close_page(Page *p)
     fputs("</body>\n</html>\n", p->f);
     bool bad = fflush(p->f) || ferror(p->f);
     if ((fclose(p->f) || bad) || rename(p->temporary, p->file))
-        die(EXIT_IO, "%s: cannot write: %s", p->file, strerror(errno));
+        die_errno(EXIT_IO, p->file, "cannot write");
 }
 
 static void put_heading(const Page *p)

@@ -78,10 +78,11 @@ static void new_columns(Arena *a, RunLog *r, size_t lines)
 /* Line by line: parsed, a number takes many times its bytes. */
 static void read_metrics(Arena *a, RunLog *r)
 {
-    const char *path = path_in(r->dir, "metrics.jsonl"), *end;
-    char error[JSON_ERROR];
+    char path[DISK_PATH], error[JSON_ERROR];
+    const char *end;
     Arena file = {0}, line = {0};
     size_t n, lines = 0;
+    disk_path(path, r->dir, "metrics.jsonl");
     const char *s = disk_read(&file, path, &n), *stop = s + n;
     for (size_t i = 0; i < n; i++) lines += s[i] == '\n';
     new_columns(a, r, lines);
@@ -97,9 +98,9 @@ static void read_metrics(Arena *a, RunLog *r)
 
 RunLog runlog_read(Arena *a, const char *dir)
 {
-    const char *path = path_in(dir, "config.json");
-    char error[JSON_ERROR];
+    char path[DISK_PATH], error[JSON_ERROR];
     size_t n;
+    disk_path(path, dir, "config.json");
     const char *bytes = disk_read(a, path, &n);
     const Json *j = json_parse(a, bytes, n, error);
     if (!j) die(EXIT_DATA, "%s: %s", path, error);

@@ -277,6 +277,5 @@ static void put_json(const Claim *c, Verdict verdict, double seconds)
 
 static void check_written(void)
 {
-    if (fflush(stdout) || ferror(stdout))
-        die(EXIT_IO, "stdout: cannot write: %s", strerror(errno));
+    flush_stdout();
 }

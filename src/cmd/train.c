@@ -519,9 +519,11 @@ static void check_written(Run *r)
  * training it may take a twentieth of the time. */
 static void put_report(Run *r, bool running)
 {
+    char path[DISK_PATH];
     double t = now();
     if (running && t < r->report_due) return;
-    report_write(path_in(config.out, "report.html"), &config.out, 1, running);
+    disk_path(path, config.out, "report.html");
+    report_write(path, &config.out, 1, running);
     r->report_due = now() + 20 * (now() - t);
 }
 

@@ -166,7 +166,7 @@ static void open_log(Map *m, const char *out, const char *path)
     long whole = read_log(m, path);
     m->log = fopen(path, "a");
     if (!m->log || ftruncate(fileno(m->log), whole))
-        die(EXIT_CANTCREATE, "%s: cannot write: %s", path, strerror(errno));
+        die_errno(EXIT_CANTCREATE, path, "cannot write");
 }
 
 /* The scale of the colours is that of the text, so that two maps of it can be
@@ -226,7 +226,7 @@ static FILE *file_new(const char *path)
 static void file_done(FILE *f, const char *path)
 {
     if (fflush(f) || ferror(f) || fclose(f))
-        die(EXIT_IO, "%s: cannot write: %s", path, strerror(errno));
+        die_errno(EXIT_IO, path, "cannot write");
 }
 
 static void publish(const Map *m, const MapPlan *plan, const Text *text,
@@ -303,6 +303,6 @@ void map_draw(Lab *lab, const MapPlan *plan, const Text *text)
         put_done(todo[i], 1 + atomic_fetch_add(&done, 1), n, now() - start);
     }
     if (ferror(m.log) || fclose(m.log))
-        die(EXIT_IO, "%s: cannot write: %s", log, strerror(errno));
+        die_errno(EXIT_IO, log, "cannot write");
     publish(&m, plan, text, &lab->arena);
 }
