@@ -1,7 +1,6 @@
 /* lab: what is claimed about the place of the norm, measured again.
  *
  * Each claim is a file of src/lab/, or a part of one; see include/lab.h. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -65,7 +64,6 @@ static void put_list(const bool chosen[CLAIMS]);
 static void put_claim(const Claim *c, Verdict verdict, double seconds);
 static void put_json(const Claim *c, Verdict verdict, double seconds);
 static void put_summary(const int count[4], double seconds);
-static void check_written(void);
 
 int main(int argc, char **argv)
 {
@@ -91,10 +89,10 @@ int main(int argc, char **argv)
         if (lab.progress) progress(NULL);
         (json ? put_json : put_claim)(claims[i], verdict, now() - begun);
         count[verdict]++;
-        check_written();
+        flush_stdout();
     }
     if (!list && !json) put_summary(count, now() - start);
-    check_written();
+    flush_stdout();
     return count[FAILS] ? 1 : 0;
 }
 
@@ -108,7 +106,7 @@ static void map(int n, char **more)
     if (flags_given(&lab.data)) config.data = lab.data;
     Text text = config_text(&lab.arena);
     map_draw(&lab, &plan, &text);
-    check_written();
+    flush_stdout();
 }
 
 static void report(int n, char **dirs)
@@ -118,7 +116,7 @@ static void report(int n, char **dirs)
         die(EXIT_USAGE, "lab report: name the directories of one run or more");
     report_write(page, (const char *const *)dirs, n, false);
     printf("wrote %s\n", page);
-    check_written();
+    flush_stdout();
 }
 
 /* The claims named on the command line, or all; of these the quick ones, if no
@@ -275,7 +273,3 @@ static void put_json(const Claim *c, Verdict verdict, double seconds)
     puts("]}");
 }
 
-static void check_written(void)
-{
-    flush_stdout();
-}

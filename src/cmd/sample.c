@@ -1,5 +1,4 @@
 /* sample: text from the weights that a run saved. */
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
