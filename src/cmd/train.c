@@ -9,19 +9,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "checkpoint.h"
 #include "clock.h"
 #include "config.h"
 #include "die.h"
 #include "generate.h"
 #include "huggingface.h"
 #include "kernels.h"
-#include "metrics.h"
 #include "outcome.h"
 #include "probe.h"
 #include "profile.h"
 #include "report.h"
 #include "rundir.h"
+#include "start.h"
 #include "stop.h"
 #include "story.h"
 
@@ -57,6 +56,7 @@ static Report train_step(Run *r);
 static void   record(Run *r, const Report *s);
 static void   look_back(Run *r);
 static bool   due_to_save(const Run *r);
+static void   hint_at_saved(const Run *r);
 static void   save(Run *r);
 static void   tell(Run *r, const Report *s);
 static void   put_report(Run *r, bool running);
@@ -85,122 +85,7 @@ int main(int argc, char **argv)
     return 0;
 }
 
-/* Before the first step: what can be refused is refused now. A run begins
- * with weights that are drawn, or (--init-from) those of another; or it goes
- * on (--resume) from a checkpoint of its own. */
-
-/* OUT must be able to take a run, and not be or lose what it begins with. */
-static void check_output(const Checkpoint *from)
-{
-    char path[DISK_PATH], run[DISK_PATH];
-    const char *out = config.out;
-    disk_path(path, out, "step-1000000000.tmp/tokenizer_config.json");
-    if (rundir_is_model(out))
-        die(EXIT_CANTCREATE, "--out=%s is a checkpoint or a model itself: name "
-            "a directory for the run", out);
-    if (!from) return;
-    disk_path(path, out, "previous");
-    rundir_of(from->dir, run);
-    if (rundir_same(path, run) || rundir_same(path, from->dir))
-        die(EXIT_CANTCREATE, "--out=%s: a new run there would take the place "
-            "of %s, with which it begins: --out=ELSEWHERE", out, path);
-}
-
-/* from: a checkpoint with whose weights it begins; or with which it goes on. */
-static void open_output(Run *r, const Checkpoint *from, bool goes_on)
-{
-    char run[DISK_PATH] = "";
-    const char *out = config.out;
-    if (!disk_make(out))
-        die(EXIT_CANTCREATE, "--out=%s: cannot create the directory: %s", out,
-            strerror(errno));
-    check_output(from);
-    if (goes_on) rundir_of(from->dir, run);
-    rundir_lock(out);
-    if (rundir_same(run, out)) {
-        rundir_clean(out);
-        for (int i = 0; i < from->ndamaged; i++)
-            rundir_set_aside(out, from->damaged[i]);
-    } else if (rundir_make_room(out)) {
-        printf("the run that was in %s is in %s/previous now\n\n", out, out);
-    }
-    if (goes_on)
-        metrics_resume(&r->metrics, run, out, r->at.metrics, r->at.step);
-    else
-        metrics_open(&r->metrics, out);
-    config_save(out, &r->text);
-    r->live = isatty(STDOUT_FILENO);
-}
-
-static void check_corpus(const Run *r, const Checkpoint *from)
-{
-    const char *hash = "";
-    json_string(json_get(json_get(from->config, "corpus"), "sha256"), &hash);
-    if (strcmp(hash, r->text.sha256))
-        die(EXIT_CONFIG, "--data=%s has SHA-256 %.16s..., the corpus of %s "
-            "%.16s...: a run goes on with its own", config.data,
-            r->text.sha256, from->dir, hash);
-}
-
-static char *kept(Run *r, const char *text)
-{
-    size_t n = strlen(text) + 1;
-    return memcpy(arena_alloc(&r->arena, n), text, n);
-}
-
-/* With other steps the schedule is another. */
-static void compare_steps(const Checkpoint *c)
-{
-    double steps = 0;
-    json_real(json_get(json_get(c->config, "configuration"), "steps"), &steps);
-    if (config.schedule.steps < c->progress.step)
-        die(EXIT_USAGE, "--steps=%d: %s is at step %ld already",
-            config.schedule.steps, c->dir, c->progress.step);
-    if (config.schedule.steps != (int)steps
-        && config.schedule.decay != DECAY_CONSTANT)
-        warn("--steps=%d was %.0f: from here on the rate is that of the longer "
-             "or shorter schedule", config.schedule.steps, steps);
-}
-
-static void find_text(void)
-{
-    if (strncmp(config.data, "builtin", 7) && access(config.data, R_OK))
-        die_errno(EXIT_NOINPUT, config.data, "the text of this run, which "
-                  "--data=FILE may name anew: cannot read");
-}
-
-/* Its configuration; the directory, unless another is given. */
-static void take_up(Run *r, Arena *a, Checkpoint *c)
-{
-    char run[DISK_PATH];
-    checkpoint_resume(a, config.resume, c);
-    checkpoint_config(c, CONFIG_ALL);
-    r->at = c->progress;
-    r->begun = r->saved = r->at.step;
-    if (!rundir_of(c->dir, run) && !flags_given(&config.out))
-        die(EXIT_USAGE, "--resume=%s: not named step-N, so it is not known of "
-            "which directory's run it is: --out=DIR", config.resume);
-    if (!flags_given(&config.out))
-        config.out = kept(r, run);
-    config.data = kept(r, config.data);     /* these are in the file's bytes */
-    config.init_from = kept(r, config.init_from);
-    find_text();
-    compare_steps(c);
-    long newest = rundir_newest(run);
-    if (newest > r->at.step && !c->ndamaged && rundir_same(run, config.out))
-        die(EXIT_CANTCREATE, "--resume=%s: %s has checkpoints up to step %ld "
-            "already: --out=ELSEWHERE, to go on from step %ld", config.resume,
-            config.out, newest, r->at.step);
-}
-
-static void start_from(Arena *a, Checkpoint *c)
-{
-    checkpoint_open(a, config.init_from, c);
-    checkpoint_config(c, CONFIG_SHAPE);
-    if (!c->text.code)
-        die(EXIT_DATA, "%s has no tokenizer.json: it is not known which "
-            "characters its tokens are", config.init_from);
-}
+/* Before the first step. */
 
 static void allocate(Run *r)
 {
@@ -222,36 +107,8 @@ static void allocate(Run *r)
     r->targets = arena_alloc(&r->arena, n);
 }
 
-static void load(Run *r)
+static void announce_run(const Run *r)
 {
-    Arena files = {0};
-    Checkpoint c;
-    bool goes_on = *config.resume, has_weights = goes_on || *config.init_from;
-    if (goes_on) take_up(r, &files, &c);
-    else if (has_weights) start_from(&files, &c);
-    config_check();
-    r->text = config_text(&r->arena);
-    if (goes_on) check_corpus(r, &c);
-    if (has_weights)
-        text_renumber(&r->arena, &r->text, config.data, &c.text);
-    config.model.vocab = r->text.vocab;
-    allocate(r);
-    if (has_weights) checkpoint_weights(&c, &r->model);
-    if (goes_on) checkpoint_moments(&c, &r->optim, &r->model);
-    open_output(r, has_weights ? &c : NULL, goes_on);
-    arena_free(&files);
-}
-
-static void begin(Run *r)
-{
-    config_begin();
-    char *out = kept(r, config.out);
-    disk_no_slash(out);
-    config.out = out;
-    if (config.threads) thread_limit(config.threads);
-    r->at.evaluated = true;
-    sha256_init(&r->at.curve);
-    load(r);
     flags_print(stdout, config_flags);
     printf("\n%ld parameters; %ld characters to train on, %ld to validate, "
            "%d different; %d thread%s\n", gpt_size(&r->model),
@@ -259,11 +116,28 @@ static void begin(Run *r)
            thread_count(), thread_count() == 1 ? "" : "s");
     if (r->begun) printf("goes on from step %ld\n", r->begun);
     putchar('\n');
+}
+
+static void begin(Run *r)
+{
+    Start start;
+    start_open(&start, &r->arena);
+    if (config.threads) thread_limit(config.threads);
+    r->text = config_text(&r->arena);
+    start_text(&start, &r->arena, &r->text);
+    allocate(r);
+    start_weights(&start, &r->model, &r->optim);
+    start_output(&start, &r->metrics, &r->text);
+    r->at = start.at;
+    r->begun = r->saved = r->at.step;
+    r->live = isatty(STDOUT_FILENO);
+    announce_run(r);
     if (config.probe_interval) r->probe = probe_new(&r->arena, &r->model);
     if (config.profile) r->tape.profile = profile_new(&r->arena);
     stop_listen();
     if (!r->at.evaluated) look_back(r);
     if (r->begun) {                 /* a kill may have come before these */
+        hint_at_saved(r);
         rundir_point_best(config.out, r->at.best);
         rundir_keep(config.out, config.keep, r->at.best);
     }
