@@ -199,20 +199,6 @@ static bool read_ours(Arena *a, Checkpoint *c, char error[OPEN_ERROR])
     }
 }
 
-static void read_foreign(Arena *a, Checkpoint *c)
-{
-    static const int wanted[] = {CONFIG, MODEL, TOKENIZER};
-    char path[DISK_PATH];
-    for (int k = 0; k < 3; k++) {
-        Bytes *f = &c->file[wanted[k]];
-        disk_path(path, c->dir, names[wanted[k]]);
-        if (k < 2) f->bytes = disk_read(a, path, &f->n);
-        else if (!(f->bytes = disk_try_read(a, path, &f->n))
-                 && errno != ENOENT)
-            die_errno(EXIT_IO, path, "cannot read");
-    }
-}
-
 _Noreturn static void bad(const Checkpoint *c, int file, const char *error)
 {
     die(EXIT_DATA, "%s/%s: %s", c->dir, names[file], error);
@@ -275,18 +261,32 @@ static bool get_progress(const Json *j, Progress *p)
         && p->best <= p->step;
 }
 
-/* A run of version 0.1 had its weights beside its configuration. */
+/* What is ours and has no MANIFEST. (A run of version 0.1 had its weights
+ * beside its configuration.) */
 static void refuse_ours(const Checkpoint *c)
 {
     const char *version;
+    if (json_get(c->config, "progress"))
+        die(EXIT_DATA, "%s/MANIFEST is missing", c->dir);
     if (json_get(c->config, "plumb_version"))
-        die(json_get(c->config, "progress") ? EXIT_DATA : EXIT_NOINPUT,
-            json_get(c->config, "progress") ? "%s/MANIFEST is missing"
-            : "%s: a run that has no checkpoint yet", c->dir);
+        die(EXIT_NOINPUT, "%s: a run that has no checkpoint yet", c->dir);
     if (json_string(json_get(c->config, "version"), &version)
         && json_get(c->config, "configuration"))
         die(EXIT_DATA, "%s: written by plumb %s; this is plumb %s, which "
             "opens only its own", c->dir, version, PLUMB_VERSION);
+}
+
+static void read_foreign(Arena *a, Checkpoint *c)
+{
+    char error[OPEN_ERROR];
+    bool ok = read_file(a, c->dir, names[CONFIG], &c->file[CONFIG], error);
+    if (ok) {
+        c->config = parse(a, c, CONFIG);
+        refuse_ours(c);
+        ok = read_file(a, c->dir, names[MODEL], &c->file[MODEL], error);
+    }
+    if (!ok) die(EXIT_NOINPUT, "%s", error);
+    read_file(a, c->dir, names[TOKENIZER], &c->file[TOKENIZER], error);
 }
 
 /* Before there is room made for it: can the file hold such a model? */
@@ -326,11 +326,11 @@ void checkpoint_config(const Checkpoint *c, ConfigPart part)
 static void understand(Arena *a, Checkpoint *c)
 {
     char error[HF_ERROR];
-    c->config = parse(a, c, CONFIG);
-    if (c->foreign) refuse_ours(c);
-    if (!c->foreign && !get_progress(json_get(c->config, "progress"),
-                                     &c->progress))
-        bad(c, CONFIG, "does not say how far the run is");
+    if (!c->foreign) {
+        c->config = parse(a, c, CONFIG);
+        if (!get_progress(json_get(c->config, "progress"), &c->progress))
+            bad(c, CONFIG, "does not say how far the run is");
+    }
     if (c->file[TOKENIZER].bytes
         && !hf_tokenizer_read(a, parse(a, c, TOKENIZER), &c->text, error))
         bad(c, TOKENIZER, error);

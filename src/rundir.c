@@ -113,7 +113,7 @@ static bool is_own(const char *name)
 {
     char stem[64];
     static const char *const own[] = {"best", "config.json", "metrics.jsonl",
-                                      "report.html"};
+                                      "metrics.jsonl.damaged", "report.html"};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         if (!strcmp(name, own[i])) return true;
     if (strlen(name) >= sizeof stem) return false;

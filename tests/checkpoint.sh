@@ -1,17 +1,11 @@
 # What becomes of a run that is stopped, damaged, contradicted or written over,
 # and of weights that another run begins with.
 cd "$(dirname "$0")/.." || exit 70
-top=$PWD dir=$(mktemp -d) passed=0 failed=0 skipped=0
+. tests/check
+top=$PWD dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 70
 export OMP_NUM_THREADS=1
-
-check() {   # what, whether it held (0: yes)
-    if [ "$2" -eq 0 ]; then passed=$((passed + 1)); else
-        echo "  FAILED $1"
-        failed=$((failed + 1))
-    fi
-}
 
 marks() {   # of a directory: every name and byte in it
     (cd "$1" && find . -type f -exec cksum {} + | sort && find . | sort)
@@ -196,6 +190,13 @@ if mkfifo pipe 2> /dev/null; then
     check "a FIFO is no file: $(cat err)" $?
 fi
 
+"$top/train" $base --steps=5 --out=marred > log 2>&1 &&
+    [ -f marred/previous/metrics.jsonl.damaged ] &&
+    [ ! -e marred/metrics.jsonl.damaged ]
+check "damaged metrics go with their run: $(tail -n 1 log)" $?
+mkdir young && cp run/config.json young
+refused 66 "no checkpoint yet" sample --out=young
+
 # One process writes in a directory.
 long="$tiny --data=builtin:20000 --eval-interval=1000"
 "$top/train" $long --steps=40000 --out=shared > log 2>&1 &
@@ -250,5 +251,4 @@ check "the output directory vanishes: $(cat err)" $?
     grep -q '^loss  *[0-9.]*; validation [0-9.]*, the lowest' log &&
     grep -q 'h.N.attn.c_attn.weight *(16,48)' log
 check "sample --info" $?
-echo "$passed passed, $failed failed, $skipped skipped"
-[ "$failed" -eq 0 ]
+conclude

@@ -1,16 +1,10 @@
 # What a user can get wrong, and what the programs then say: one line that
 # names it, a defined exit status, and nothing written.
 cd "$(dirname "$0")/.." || exit 70
-top=$PWD dir=$(mktemp -d) passed=0 failed=0 skipped=0
+. tests/check
+top=$PWD dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 70
-
-check() {   # what, whether it held (0: yes)
-    if [ "$2" -eq 0 ]; then passed=$((passed + 1)); else
-        echo "  FAILED $1"
-        failed=$((failed + 1))
-    fi
-}
 
 # status, a text the message has, program, arguments ...: fails like that,
 # with one line on stderr, and leaves no file behind
@@ -178,6 +172,17 @@ saw=$(sed 's/.*"probe":\({[^}]*}\).*/\1/' seen.json)
     grep '^{"step":4,' next/metrics.jsonl | grep -qF "\"probe\":$saw"
 check "probe --from: what train saw in the step after" $?
 "$top/train" $(echo "$tiny" | sed s/layers=1/layers=2/) --steps=1 --eval-iters=1 --out=run2 > log 2>&1
+# Of a model of transformers it is the first step, at a rate that is not 0.
+mkdir theirs && "$top/train" --layers=1 --width=16 --heads=2 --steps=1 \
+    --eval-iters=1 --out=full > log 2>&1 &&
+    cp full/step-1/model.safetensors full/step-1/tokenizer.json theirs &&
+    grep -o '"vocab_size": *[0-9]*' full/step-1/config.json > vocab &&
+    echo "{\"model_type\":\"gpt2\",$(cat vocab),\"n_positions\":64,
+        \"n_embd\":16,\"n_layer\":1,\"n_head\":2,
+        \"tie_word_embeddings\":false}" > theirs/config.json &&
+    "$top/probe" --from=theirs --json > seen.json 2>> log &&
+    grep -q '"update":\[0\.[0-9]*[1-9]' seen.json
+check "probe --from: a model of transformers: $(tail -n 1 log)" $?
 "$top/probe" --from=next/step-3,next > log 2>&1 &&
     grep -q '^layer  *next/step-3  *next *$' log
 check "probe --from=A,B: side by side" $?
@@ -431,5 +436,4 @@ check "--profile changes no bit" $?
 "$top/train" --help | grep -q -e --placement
 check "--help" $?
 
-echo "$passed passed, $failed failed, $skipped skipped"
-[ "$failed" -eq 0 ]
+conclude

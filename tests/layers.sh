@@ -2,14 +2,7 @@
 # knows no Tape, tape knows no op, ops know no model, models know no command
 # line. And the sizes that keep the engine readable in one sitting.
 cd "$(dirname "$0")/.." || exit 70
-passed=0 failed=0 skipped=0
-
-check() {   # what, whether it held (0: yes)
-    if [ "$2" -eq 0 ]; then passed=$((passed + 1)); else
-        echo "  FAILED $1"
-        failed=$((failed + 1))
-    fi
-}
+. tests/check
 
 # Files, then headers (a pattern) that neither they nor what they include,
 # directly or not, may reach. A compiler that cannot say fails the rule.
@@ -80,5 +73,4 @@ longest=$(awk 'length > 80 { print FILENAME ":" FNR }' include/*.h src/*.c \
 [ -z "$longest" ] || echo "    over 80 columns: $longest"
 [ -z "$longest" ]
 check "80 columns" $?
-echo "$passed passed, $failed failed, $skipped skipped"
-[ "$failed" -eq 0 ]
+conclude

@@ -3,17 +3,11 @@
 # every step of 50 where PLUMB_TEST_FULL is set, else after some; with other
 # numbers of threads; when a signal ends it; and from another directory.
 cd "$(dirname "$0")/.." || exit 70
-top=$PWD dir=$(mktemp -d) passed=0 failed=0 skipped=0
+. tests/check
+top=$PWD dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 70
 export OMP_NUM_THREADS=1
-
-check() {   # what, whether it held (0: yes)
-    if [ "$2" -eq 0 ]; then passed=$((passed + 1)); else
-        echo "  FAILED $1"
-        failed=$((failed + 1))
-    fi
-}
 
 timeless() { sed 's/,"tokens_per_s":[^,}]*//' "$1/metrics.jsonl"; }
 
@@ -51,5 +45,4 @@ for how in "pre adamw" "post sgd"; do
     done
     rm -rf whole
 done
-echo "$passed passed, $failed failed, $skipped skipped"
-[ "$failed" -eq 0 ]
+conclude

@@ -223,11 +223,13 @@ static void look_at_start(Look *l, Arena *a, int placement)
     look(l, a, &text, &optim, 1);
 }
 
-/* Of weights of transformers the optimiser has not begun. */
+/* Of weights of transformers the optimiser has not begun, and the training is
+ * that of the defaults. */
 static void look_at_saved(Look *l, Arena *a, const char *dir)
 {
     Checkpoint c;
     Optim optim;
+    config_begin();
     checkpoint_open(a, dir, &c);
     checkpoint_config(&c, CONFIG_ALL);
     config_check();

@@ -160,16 +160,9 @@ static Tensor *batch_loss(Run *r, int B)
                     config.model.context);
 }
 
-/* The verdict is the last thing that the metrics have: of the line of this
- * step, if there is one. */
-static void conclude(Run *r, const char *verdict, bool has_line)
+/* The verdict ends the last line of the metrics, which is open. */
+static void conclude(Run *r, const char *verdict)
 {
-    if (has_line) {
-        metrics_again(&r->metrics, r->at.step);
-    } else {
-        metrics_line(&r->metrics, r->at.step);
-        metrics_real(&r->metrics, "loss", NAN);
-    }
     metrics_text(&r->metrics, "verdict", verdict, strlen(verdict));
     metrics_end(&r->metrics);
     metrics_flush(&r->metrics);
@@ -189,7 +182,13 @@ _Noreturn static void diverged(Run *r, const Node *nd, const char *pass,
     else
         snprintf(verdict, sizeof verdict, "diverged at step %ld: every "
                  "gradient is finite, but their norm is not", r->at.step);
-    conclude(r, verdict, has_line);
+    if (has_line) {
+        metrics_again(&r->metrics, r->at.step);
+    } else {
+        metrics_line(&r->metrics, r->at.step);
+        metrics_real(&r->metrics, "loss", NAN);
+    }
+    conclude(r, verdict);
     die(EXIT_DIVERGED, "%s", verdict);
 }
 
@@ -503,15 +502,14 @@ static void finish(Run *r)
     announce("\nevaluating on the whole validation part");
     double loss = evaluate(r, 0);
     if (stop_asked()) interrupted(r);
+    const char *verdict = outcome_verdict(&r->text, loss, look_at_path(r));
     metrics_again(&r->metrics, r->at.step);
     if (r->at.step % config.eval_interval) {
         draw_sample(r);
         metrics_text(&r->metrics, "sample", r->sample, r->nsample);
     }
     metrics_real(&r->metrics, "val_loss_whole", loss);
-    metrics_end(&r->metrics);
-    const char *verdict = outcome_verdict(&r->text, loss, look_at_path(r));
-    conclude(r, verdict, true);
+    conclude(r, verdict);
     stop_listen_no_more();
     if (stop_asked()) interrupted(r);
     if (config.profile) {

@@ -2,24 +2,12 @@
 # process has ended at some moment.
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-passed=0 failed=0 killed=0 unopened=0 told=0
+. tests/check
+killed=0 unopened=0 told=0
 export OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive
 flags="--layers=2 --width=32 --heads=2 --context=16 --batch=4
     --data=builtin:20000 --steps=60 --save-interval=5 --eval-interval=10
     --eval-iters=1 --lr=0.1 --warmup=5 --keep=2 --threads=1"
-
-check() {   # what, whether it held (0: yes)
-    if [ "$2" -eq 0 ]; then passed=$((passed + 1)); else
-        echo "  FAILED $1"
-        failed=$((failed + 1))
-    fi
-}
-
-conclude() {
-    echo "$passed passed, $failed failed, 0 skipped"
-    [ "$failed" -eq 0 ]
-    exit
-}
 
 # What is the same in every run: weights, moments, metrics but for the speed,
 # the best step, and the loss curve.
