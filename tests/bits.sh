@@ -1,7 +1,8 @@
 # The same bits everywhere: the hash of a run of 100 steps, in both placements
-# (and in one with what these do not use) and with dropout on, is recorded here, and every compiler, level, instruction
-# set and thread count must give it. Where the mathematics itself is changed,
-# the constants change in the commit that says so.
+# (and in one with what these do not use) and with dropout on, is recorded here,
+# and every compiler, level, instruction set and thread count must give it.
+# Where the mathematics itself is changed, the constants change in the commit
+# that says so.
 cd "$(dirname "$0")/.." || exit 70
 out=$(mktemp -d) passed=0 failed=0
 trap 'rm -rf "$out"' EXIT
